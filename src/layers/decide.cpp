@@ -36,6 +36,8 @@ class Decide final : public Body {
   void run(const BodyContext& c) const override {
     const View split = c.out(Value::split), position = c.out(Value::expert_position);
     const std::pmr::vector<Place> places = places_by_rule(c);
+    const std::vector<int32_t> order =
+        places.empty() ? std::vector<int32_t>{} : c.rule->order(c.layer);
     for (int64_t s = 0; s < c.segments(); ++s) {
       const auto of_segment = [&](View v, Value value, int64_t count) {
         return std::span(v.as<int32_t>() + s * c.stride(value), static_cast<size_t>(count));
@@ -46,7 +48,7 @@ class Decide final : public Body {
       if (places.empty()) {
         split_by_home(c.table, c.layer, of_split, at);
       } else {
-        split_by_places(places, of_split, at);
+        split_by_places(places, of_split, at, order);
       }
     }
   }

@@ -1,21 +1,28 @@
 #include "layers/split.h"
 
+#include <algorithm>
+
 namespace hearth {
 
 namespace {
 
-/// place_of(e): of expert e.
+/// place_of(e): of expert e. `first`: experts that come first at their places, in this order.
 template <class PlaceOf>
-void split_by(const PlaceOf& place_of, std::span<int32_t> split, std::span<int32_t> position) {
+void split_by(const PlaceOf& place_of, std::span<int32_t> split, std::span<int32_t> position,
+              std::span<const int32_t> first = {}) {
   const std::span<int32_t> begin = split.subspan(position.size());
   int32_t next = 0;
+  std::ranges::fill(position, -1);
   for (Place place = 0; place + 1 < std::ssize(begin); ++place) {
     begin[static_cast<size_t>(place)] = next;
-    for (size_t e = 0; e < position.size(); ++e) {
-      if (place_of(e) != place) continue;
+    const auto add = [&](int32_t expert) {
+      const auto e = static_cast<size_t>(expert);
+      if (place_of(e) != place || position[e] >= 0) return;
       position[e] = next;
-      split[static_cast<size_t>(next++)] = static_cast<int32_t>(e);
-    }
+      split[static_cast<size_t>(next++)] = expert;
+    };
+    for (const int32_t expert : first) add(expert);
+    for (int32_t e = 0; e < std::ssize(position); ++e) add(e);
   }
   HEARTH_CHECK(next == std::ssize(position),
                "split: an expert at a place that the split does not know");
@@ -25,8 +32,8 @@ void split_by(const PlaceOf& place_of, std::span<int32_t> split, std::span<int32
 }  // namespace
 
 void split_by_places(std::span<const Place> places, std::span<int32_t> split,
-                     std::span<int32_t> position) {
-  split_by([&](size_t e) { return places[e]; }, split, position);
+                     std::span<int32_t> position, std::span<const int32_t> first) {
+  split_by([&](size_t e) { return places[e]; }, split, position, first);
 }
 
 void split_by_home(const ParameterTable& table, int32_t layer, std::span<int32_t> split,

@@ -80,6 +80,9 @@ class SplitRule {
   /// computes each expert: the layer's device, or the host. Called by the threads of the host's
   /// streams, at the same time for layers of different devices.
   virtual void divide(int32_t layer, std::span<const double> tokens, std::span<Place> places) = 0;
+  /// Of the split that `divide` has just made of this layer: the experts of its device in the order in
+  /// which it computes them. Empty: by number. Called behind `divide` by the same thread.
+  virtual std::vector<int32_t> order(int32_t /*layer*/) const { return {}; }
   /// Of the layers of the step that begins. What it leaves out stays as it was.
   virtual std::vector<ForetoldExperts> foretold() const { return {}; }
   /// What `divide` of this layer has made known of later layers. Called behind it by the same thread.
@@ -88,10 +91,11 @@ class SplitRule {
   virtual std::vector<ForetoldExperts> foretold_here(int32_t /*layer*/) const { return {}; }
 };
 
-/// Writes the split in which every place computes the experts that are given to it, in the order of
-/// their numbers, and the position of each expert, i32 [E].
+/// Writes the split in which every place computes the experts that are given to it, and the position of
+/// each expert, i32 [E]. The experts of `first`, each once, come first at their places, in this order;
+/// the others in the order of their numbers.
 void split_by_places(std::span<const Place> places, std::span<int32_t> split,
-                     std::span<int32_t> position);
+                     std::span<int32_t> position, std::span<const int32_t> first = {});
 /// The same, where every place computes the experts that live there.
 void split_by_home(const ParameterTable& table, int32_t layer, std::span<int32_t> split,
                    std::span<int32_t> position);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "plan/loader/slot_plan.h"
 
 namespace hearth {
 
@@ -54,8 +55,20 @@ LoadSimulation::LoadSimulation(const ParameterTable& table, const CopyPolicy& po
                                const Schedule& schedule, std::span<const DeviceLoads> devices)
     : schedule_(schedule) {
   for (const DeviceLoads& loads : devices) {
+    asks_for_splits_ = loads.rule.phases.inter_expert;
     devices_.push_back(std::make_unique<OfDevice>(table, policy, schedule, loads,
                                                   static_cast<int32_t>(devices_.size())));
+  }
+  if (!schedule.decides) return;
+  std::map<std::pair<int32_t, int32_t>, TaskId> first;  // by layer and micro-batch
+  for (TaskId t = 0; t < std::ssize(schedule.tasks); ++t) {
+    const Task& task = schedule.tasks[static_cast<size_t>(t)];
+    if (!schedule.is_decided(task) || schedule.is_host(task.place)) continue;
+    if (task.phase == Phase::forward) {
+      first[{task.layer, task.rows.begin}] = t;
+    } else if (const auto of = first.find({task.layer, task.rows.begin}); of != first.end()) {
+      same_experts_[of->second].push_back(t);
+    }
   }
 }
 LoadSimulation::~LoadSimulation() = default;
@@ -87,9 +100,12 @@ double LoadSimulation::share(TaskId task, int32_t turn) const {
 }
 
 void LoadSimulation::begin_step(std::span<const SimulatedTurn> tasks,
-                                std::span<const DeviceLink> links) {
+                                std::span<const DeviceLink> links, std::span<TaskLoad> loads,
+                                const RoutedStep* routed) {
   tasks_ = tasks;
   links_ = links;
+  loads_ = loads;
+  routed_ = routed;
   has_begun_.assign(tasks.size(), 0);
   held_.clear();
   copies_.clear();
@@ -99,6 +115,14 @@ void LoadSimulation::begin_step(std::span<const SimulatedTurn> tasks,
       device->for_updated(task, [&](ItemId item) { device->loader.begin_update(item); });
     }
   }
+  if (routed == nullptr) return;
+  std::vector<double> of_task(schedule_.tasks.size());
+  for (size_t n = 0; n < loads.size(); ++n) {
+    of_task[static_cast<size_t>(tasks[n].task)] += loads[n].seconds;
+  }
+  whole_.clear();
+  for (const SimulatedTurn& turn : tasks) whole_.push_back(of_task[static_cast<size_t>(turn.task)]);
+  for (const RoutedStep::Foretold& experts : routed->foretold()) choose(experts);
 }
 
 bool LoadSimulation::may_begin(int32_t task, Stage& stage) {
@@ -127,8 +151,123 @@ bool LoadSimulation::is_ready(int32_t number, Stage& stage) {
   if (task.kind == TaskKind::norm || task.kind == TaskKind::update) {
     return homes_are_ready(task, number, stage);
   }
+  if (adds_at_host(task)) return accumulators_are_home(turn, number, stage);
   OfDevice* const device = device_of(turn.task);
-  return device == nullptr || turn_is_ready(*device, turn, stage);
+  if (device == nullptr) return true;
+  if (!turn_is_ready(*device, turn, stage)) return false;
+  if (routed_ != nullptr && device->turns.decided(turn.task) != nullptr) {
+    time_turn(*device, turn, number);
+  }
+  return true;
+}
+
+/// A turn takes the share of its experts' tokens.
+void LoadSimulation::time_turn(const OfDevice& device, const SimulatedTurn& turn, int32_t number) {
+  const RoutedStep::OfTask all = routed_->of_task(turn.task);
+  const size_t position = device.turns.of_task(turn.task)->first + static_cast<size_t>(turn.turn);
+  const std::vector<BlockId>& own = device.turns.turns()[position].blocks;
+  int64_t of_turn = 0, of_task = 0;
+  for (size_t i = 0; i < all.experts.size(); ++i) {
+    of_task += all.choices[i];
+    if (std::ranges::find(own, all.experts[i]) != own.end()) of_turn += all.choices[i];
+  }
+  const auto at = static_cast<size_t>(number);
+  loads_[at].seconds =
+      of_task == 0 ? 0 : whole_[at] * static_cast<double>(of_turn) / static_cast<double>(of_task);
+}
+
+/// The host adds to gradients that devices may have added to for earlier micro-batches. As a run does it
+/// (TravellingWeights::begin_adding): they come home, then nothing loads them until the host has added.
+bool LoadSimulation::accumulators_are_home(const SimulatedTurn& turn, int32_t number,
+                                           Stage& stage) {
+  enum : uint8_t { untouched, coming_home, changing };
+  uint8_t& state = has_begun_[static_cast<size_t>(number)];
+  bool are_home = true, are_read = false;
+  for_accumulators(turn.task, [&](OfDevice& device, ItemId item) {
+    uint8_t& comes_home = device.goes_home[static_cast<size_t>(item)];
+    if (state == untouched) {
+      if (comes_home++ == 0) ++device.going_home;
+      device.loader.bring_home(item);
+      carry_out(device, stage);
+    }
+    are_home = are_home && comes_home == 0 && !device.loader.is_held(item);
+  });
+  if (state == untouched) state = coming_home;
+  if (!are_home && state == coming_home) return false;
+  for_accumulators(turn.task, [&](OfDevice& device, ItemId item) {
+    if (state == coming_home) device.loader.begin_update(item);
+    are_read = are_read || device.loader.reads_home(item);
+  });
+  state = changing;
+  return !are_read;
+}
+
+/// f(device, item): of the experts of a task, wherever they may travel.
+template <class F>
+void LoadSimulation::for_accumulators(TaskId task, const F& f) {
+  for (const BlockId block : routed_->of_task(task).experts) {
+    for (const auto& device : devices_) {
+      if (!device->items.travels(block)) continue;
+      const auto add = [&](BlockId of) {
+        const ItemId item = device->items.find(of, Cargo::gradient);
+        if (item >= 0) f(*device, item);
+      };
+      add(block);
+      if (const auto adapter = device->items.adapter_of(block)) add(*adapter);
+    }
+  }
+}
+
+bool LoadSimulation::adds_at_host(const Task& task) const {
+  return routed_ != nullptr && schedule_.is_decided(task) && schedule_.is_host(task.place) &&
+         adds_gradients(task);
+}
+
+/// As a run does it (TravellingWeights::set_turns): backward has the experts of its forward.
+void LoadSimulation::choose(const RoutedStep::Foretold& of, size_t there) {
+  OfDevice* const device = device_of(of.task);
+  if (device == nullptr) return;
+  device->turns.choose(of.task, of.experts, there);
+  const auto later = same_experts_.find(of.task);
+  if (later == same_experts_.end()) return;
+  for (const TaskId task : later->second) device->turns.choose(task, of.experts);
+}
+
+void LoadSimulation::ask(const RoutedStep::Foretold& of, Priority priority, Stage& stage) {
+  OfDevice* const device = device_of(of.task);
+  if (device == nullptr) return;
+  std::vector<Where> where;
+  for (const BlockId block : device->turns.decided(of.task)->candidates) {
+    where.push_back(device->loader.where(device->items.find(block, Cargo::weights)));
+  }
+  const Wants wants = device->turns.wants_of_split(of.task, of.experts, where, priority);
+  for (const BlockId block : wants.drop) {
+    device->items.for_block(block, true, [&](ItemId item) { device->loader.remove(item); });
+  }
+  for (const BlockWant& want : wants.load) {
+    device->items.for_block(want.block, want.with_gradient, [&](ItemId item) {
+      device->loader.want({item, want.priority, want.rank});
+    });
+  }
+  carry_out(*device, stage);
+}
+
+/// As a run does it (TravellingWeights::foresee, foretell).
+void LoadSimulation::decided(const RoutedStep::Decision& decision, Stage& stage) {
+  for (const RoutedStep::Foretold& experts : decision.made) {
+    const OfDevice* const device = device_of(experts.task);
+    const auto is_there = [&](BlockId block) {
+      return device->loader.where(device->items.find(block, Cargo::weights)) != Where::home;
+    };
+    const auto comes = device == nullptr ? experts.experts.begin()
+                                         : std::ranges::find_if_not(experts.experts, is_there);
+    choose(experts, static_cast<size_t>(comes - experts.experts.begin()));
+    if (asks_for_splits_) ask(experts, Priority::expert, stage);
+  }
+  for (const RoutedStep::Foretold& experts : decision.foretold) {
+    choose(experts);
+    ask(experts, Priority::layer, stage);
+  }
 }
 
 bool LoadSimulation::turn_is_ready(OfDevice& device, const SimulatedTurn& of, Stage& stage) {
@@ -172,10 +311,12 @@ bool LoadSimulation::homes_are_ready(const Task& task, int32_t number, Stage& st
   bool ready = true;
   for (const auto& device : devices_) {
     if (task.kind == TaskKind::norm) {
-      for (ItemId item = 0; first && item < std::ssize(device->items.items()); ++item) {
-        if (device->items.item(item).cargo == Cargo::weights) continue;
-        if (device->goes_home[static_cast<size_t>(item)]++ == 0) ++device->going_home;
-        device->loader.bring_home(item);
+      for (const BlockUse& use : task.blocks) {
+        device->items.for_items(use.begin, use.end, false, [&](ItemId item) {
+          if (!first) return;
+          if (device->goes_home[static_cast<size_t>(item)]++ == 0) ++device->going_home;
+          device->loader.bring_home(item);
+        });
       }
       if (first) carry_out(*device, stage);
       ready = ready && device->going_home == 0;
@@ -201,6 +342,20 @@ void LoadSimulation::ended(int32_t number, Stage& stage) {
       });
       carry_out(*device, stage);
     }
+    release_held(stage);
+    return;
+  }
+  if (adds_at_host(task)) {
+    for_accumulators(turn.task, [&](OfDevice& device, ItemId item) {
+      device.loader.updated(item);
+      carry_out(device, stage);
+    });
+    release_held(stage);
+    return;
+  }
+  if (task.kind == TaskKind::decide && routed_ != nullptr) {
+    const RoutedStep::Decision* const decision = routed_->decision(turn.task);
+    if (decision != nullptr) decided(*decision, stage);
     release_held(stage);
     return;
   }

@@ -133,7 +133,7 @@ void Simulator::add_links(std::span<const LinkRates> links) {
   }
 }
 
-SimulatedStep Simulator::run(std::span<const TaskDemand> demands) const {
+SimulatedStep Simulator::run(std::span<const TaskDemand> demands, const RoutedStep* routed) const {
   HEARTH_CHECK(demands.size() == schedule_.tasks.size(), "simulator: a demand for each task");
   std::vector<TaskLoad> loads = passes_;
   for (size_t n = 0; n < loads.size(); ++n) {
@@ -143,7 +143,7 @@ SimulatedStep Simulator::run(std::span<const TaskDemand> demands) const {
     const bool talks = kind_costs(schedule_.tasks[task].kind).talks;
     loads[n].amount = talks ? demands[task].between_s : demands[task].bytes;
   }
-  if (loads_ != nullptr) loads_->begin_step(turns_, device_links_);
+  if (loads_ != nullptr) loads_->begin_step(turns_, device_links_, loads, routed);
   const EventTimes times = events_->run(loads, rates_, loads_);
 
   SimulatedStep step;

@@ -55,7 +55,8 @@ class Simulator {
             std::vector<std::vector<TaskId>> orders = {}, LoadSimulation* loads = nullptr);
 
   /// `demands`: by task. With loads, a step begins with what the one before left in the slots.
-  SimulatedStep run(std::span<const TaskDemand> demands) const;
+  /// `routed`: the routing of this step; null: devices compute the experts that the plan expects there.
+  SimulatedStep run(std::span<const TaskDemand> demands, const RoutedStep* routed = nullptr) const;
 
  private:
   void add_turns();

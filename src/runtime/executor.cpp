@@ -392,7 +392,7 @@ struct Executor::Impl {
   /// Norms read gradients at home, and updates change homes: copies elsewhere are told.
   void prepare_homes(const Task& task) const {
     for (const auto& of : travelling) {
-      if (of && task.kind == TaskKind::norm) of->bring_home();
+      if (of && task.kind == TaskKind::norm) of->bring_home(task.blocks);
       if (of && task.kind == TaskKind::update) of->begin_update(task);
     }
   }

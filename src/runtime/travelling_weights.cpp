@@ -48,9 +48,12 @@ void TravellingWeights::foresee(TaskId task, std::span<const BlockId> experts) {
   of.experts.assign(experts.begin(), experts.end());
   of.came.assign(candidates.size(), Came::not_here);
   const std::vector<Where> where = where_of(candidates);
+  size_t there_before = 0;
   for (const BlockId block : experts) {
     const auto e = static_cast<size_t>(block - candidates.front());
     of.came[e] = where[e] != Where::home ? Came::before : Came::late;
+    if (of.came[e] == Came::before && of.there == there_before) ++of.there;
+    ++there_before;
   }
   if (!phases_.inter_expert) return;
   residency_.apply(turns_.wants_of_split(task, experts, where, Priority::expert));
@@ -65,8 +68,9 @@ void TravellingWeights::foretell(TaskId task, std::span<const BlockId> experts) 
 
 void TravellingWeights::take_foreseen() {
   for (Foreseen& of : foreseen_) {
-    set_turns(of.task, of.experts);
+    set_turns(of.task, of.experts, of.there);
     if (of.came.empty()) continue;
+    there_[of.task] = of.there;
     came_before_[of.task] = std::move(of.came);
     seen_.insert(of.task);
   }
@@ -78,18 +82,16 @@ void TravellingWeights::choose(TaskId task, std::span<const BlockId> experts) {
     const std::lock_guard lock(foreseeing_);
     take_foreseen();
   }
-  set_turns(task, experts);
+  const auto foreseen = there_.find(task);
+  set_turns(task, experts, foreseen == there_.end() ? 0 : foreseen->second);
 }
 
-void TravellingWeights::set_turns(TaskId task, std::span<const BlockId> experts) {
-  turns_.choose(task, experts);
+void TravellingWeights::set_turns(TaskId task, std::span<const BlockId> experts, size_t there) {
+  chosen_turns_[task] = turns_.choose(task, experts, there);
   const auto later = same_experts_.find(task);
   if (later != same_experts_.end()) {
     for (const TaskId other : later->second) turns_.choose(other, experts);
   }
-  const auto wave = static_cast<size_t>(turns_.decided(task)->wave);
-  const auto turns = static_cast<int32_t>((experts.size() + wave - 1) / wave);
-  chosen_turns_[task] = std::max(1, turns);
 }
 
 /// So that nobody reads homes, or a slot that was given up.
@@ -189,8 +191,10 @@ void TravellingWeights::end(Stream& stream) {
   }
 }
 
-void TravellingWeights::bring_home() {
-  residency_.bring_home(0, static_cast<BlockId>(table_.blocks().size()))->synchronize();
+void TravellingWeights::bring_home(std::span<const BlockUse> blocks) {
+  std::vector<std::shared_ptr<Event>> home;
+  for (const BlockUse& use : blocks) home.push_back(residency_.bring_home(use.begin, use.end));
+  for (const auto& event : home) event->synchronize();
 }
 
 void TravellingWeights::begin_adding(std::span<const BlockId> experts) {

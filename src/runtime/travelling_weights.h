@@ -58,8 +58,8 @@ class TravellingWeights {
   /// task needs no experts of elsewhere.
   std::span<const Came> came_before(TaskId task) const;
 
-  /// Accumulators of all blocks are at home when it returns.
-  void bring_home();
+  /// Accumulators of these blocks are at home when it returns.
+  void bring_home(std::span<const BlockUse> blocks);
   /// Around an update task on the host; of a schedule that rotates, `begin_step` stands for the first.
   void begin_update(const Task& update);
   void updated(const Task& update);
@@ -76,7 +76,7 @@ class TravellingWeights {
 
   /// What was foreseen since the last call: turns that are asked for ahead follow. Under the mutex.
   void take_foreseen();
-  void set_turns(TaskId task, std::span<const BlockId> experts);
+  void set_turns(TaskId task, std::span<const BlockId> experts, size_t there = 0);
   std::vector<Where> where_of(std::span<const BlockId> blocks) const;
 
   Residency& residency_;
@@ -89,6 +89,7 @@ class TravellingWeights {
     TaskId task = 0;
     std::vector<BlockId> experts;
     std::vector<Came> came;  // before they were asked for; empty: only foretold
+    size_t there = 0;        // so many of the first experts had come or were coming
   };
   std::mutex foreseeing_;  // held while asking for loads, so that an older split does not ask last
   std::vector<Foreseen> foreseen_;  // not taken yet
@@ -96,6 +97,7 @@ class TravellingWeights {
   std::map<TaskId, std::vector<TaskId>>
       same_experts_;                        // of decided tasks: later ones of their rows
   std::map<TaskId, int32_t> chosen_turns_;  // of decided tasks, in this step
+  std::map<TaskId, size_t> there_;          // of decided tasks that were foreseen in this step
   size_t asked_ = 0;          // position of the last turn whose blocks were asked for ahead
   size_t position_ = 0;       // of the turn that runs
   std::vector<Lease> lease_;  // of the turn that runs, if it needs blocks

@@ -82,6 +82,45 @@ TEST_CASE("split decider: trained weights are old after a step, frozen ones are 
   }
 }
 
+TEST_CASE("split decider: an expert that trains stays in a step where it was put first") {
+  DeciderCase c(0.1, 4);
+  c.at.is_trained = true;
+  c.at.groups = 3;
+  SplitDecider rule = c.rule();
+  rule.begin_step(1);
+  const std::vector<Place> first = divided(rule, 0, {100, 1, 0, 90});
+  CHECK(first[0] == 3);
+  CHECK(first[1] == kHostPlace);
+  // By its tokens now, expert 1 would be at the device, and expert 0 at the host.
+  const std::vector<Place> second = divided(rule, 0, {1, 100, 100, 1});
+  CHECK(second[0] == 3);
+  CHECK(second[1] == kHostPlace);
+  CHECK(second[2] == 3);  // it had no tokens before
+  CHECK(rule.last(0).reasons[0] == SplitReason::resident);
+  // The device computes first what it has.
+  CHECK(rule.order(0).back() == 2);
+  rule.begin_step(2);
+  CHECK(divided(rule, 0, {1, 100, 100, 1})[1] == 3);
+  c.at.is_trained = false;
+  SplitDecider frozen = c.rule();
+  frozen.begin_step(1);
+  divided(frozen, 0, {100, 1, 0, 90});
+  CHECK(divided(frozen, 0, {1, 100, 100, 1})[1] == 3);
+}
+
+TEST_CASE("split decider: a load counts once for the groups that find it there") {
+  // A load takes a second. The host takes 0.6 s for the tokens of a group, so 2.4 s for those of four.
+  DeciderCase once(0.01, 8), often(0.01, 8);
+  often.at.groups = 4;
+  SplitDecider one = once.rule(), four = often.rule();
+  const std::vector<double> tokens = {60, 0, 0, 0};
+  CHECK(divided(one, 0, tokens)[0] == kHostPlace);
+  CHECK(divided(four, 0, tokens)[0] == 3);
+  often.at.slots = 1;  // a layer of the stage takes the slots of the other
+  SplitDecider few = often.rule();
+  CHECK(divided(few, 0, tokens)[0] == kHostPlace);
+}
+
 TEST_CASE("split decider: without times the device computes all") {
   DeciderCase c(1e-6, 0);
   c.at.passes.clear();

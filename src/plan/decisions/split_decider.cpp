@@ -80,6 +80,19 @@ int64_t SplitDecider::loaded_ahead(const DecidedDevice& device, const DecidedPas
   return std::min(experts_, static_cast<int64_t>(count * share * pass.dense_s / load_s));
 }
 
+/// The groups of the step that have yet to pass the layer, if what is loaded for this one is still there
+/// for them: loads count once for all of them (APTMoE, III-C 3: what is known is scaled up). `each`:
+/// experts that a layer is taken to give its device.
+int32_t SplitDecider::groups_served(const OfDevice& of, size_t layer, int64_t each) const {
+  const DecidedDevice& device = of.device;
+  const int64_t of_stage = device.stages.empty()
+                               ? std::ssize(device.layers)
+                               : std::ranges::count(device.stages, device.stages[layer]);
+  if (each * of_stage > device.slots) return 1;
+  const auto made = std::ranges::count(of.made, device.layers[layer], &SplitDecision::layer);
+  return static_cast<int32_t>(std::max<int64_t>(1, device.groups - made));
+}
+
 /// Forward finds what earlier decisions left, and what was loaded while the layer's other tasks ran:
 /// the first of `ahead`. A backward finds the experts of its forward if those of the layers behind it
 /// have not taken their slots: they are taken to be as many as this layer gave the device last. Else
@@ -125,14 +138,50 @@ ExpertSplit SplitDecider::answer_for(const OfDevice& of, size_t layer,
   SplitProblem problem;
   problem.experts = experts_;
   problem.tokens = tokens;
-  problem.micro_batches = static_cast<int32_t>(std::ssize(tokens) / experts_);
-  problem.device_calls = ExpertCalls::per_group;
+  const auto known = static_cast<int32_t>(std::ssize(tokens) / experts_);
+  const int32_t left = groups_served(of, layer, each);
+  problem.micro_batches = known * left;
+  // Groups are computed one after the other.
+  problem.host_calls = left == 1 ? ExpertCalls::per_group : ExpertCalls::per_micro_batch;
+  problem.device_calls = problem.host_calls;
   problem.passes = passes;
   problem.in = device.link.in;
   problem.out = device.link.out;
   problem.memory_bytes_per_s = device.memory_bytes_per_s;
   problem.expert_bytes = device.weight_bytes;
-  return answer_(problem);
+  return with_places_of_step(of, layer, answer_(problem));
+}
+
+/// An expert that trains stays in a step where the first group has put it: its accumulator would have to
+/// cross the link twice, and both places would wait for it.
+ExpertSplit SplitDecider::with_places_of_step(const OfDevice& of, size_t layer,
+                                              ExpertSplit split) const {
+  if (!of.device.is_trained) return split;
+  std::vector<int8_t> on_device(static_cast<size_t>(experts_), -1);
+  std::vector<SplitReason> reasons(on_device.size());
+  for (const SplitDecision& made : of.made) {
+    if (made.layer != of.device.layers[layer]) continue;
+    for (const int32_t e : made.split.device) on_device[static_cast<size_t>(e)] = 1;
+    for (const int32_t e : made.split.host) {
+      on_device[static_cast<size_t>(e)] = 0;
+      reasons[static_cast<size_t>(e)] = made.split.reasons[static_cast<size_t>(e)];
+    }
+  }
+  ExpertSplit kept;
+  kept.predicted_s = split.predicted_s;
+  kept.reasons = split.reasons;
+  std::vector<int32_t> later;  // on the device: what is not there yet
+  const auto add = [&](int32_t expert, bool device) {
+    const auto e = static_cast<size_t>(expert);
+    const bool is_known = on_device[e] >= 0;
+    if (is_known) device = on_device[e] == 1;
+    if (is_known) kept.reasons[e] = device ? SplitReason::resident : reasons[e];
+    (!device ? kept.host : is_known ? kept.device : later).push_back(expert);
+  };
+  for (const int32_t expert : split.device) add(expert, true);
+  for (const int32_t expert : split.host) add(expert, false);
+  kept.device.insert(kept.device.end(), later.begin(), later.end());
+  return kept;
 }
 
 /// Each micro-batch of the group is taken to have an equal share of the foretold tokens.

@@ -96,6 +96,7 @@ class SplitDecider final : public SplitRule {
   }
   /// Input error if a split is to be repeated that is not in the record.
   void divide(int32_t layer, std::span<const double> tokens, std::span<Place> places) override;
+  std::vector<int32_t> order(int32_t layer) const override { return last(layer).device; }
   /// With times and a history: the split that each layer of the step would have with foretold tokens.
   std::vector<ForetoldExperts> foretold() const override;
   /// With the phase inter_layer: the next layer of the stage, and the one whose tokens the routers of
@@ -142,6 +143,8 @@ class SplitDecider final : public SplitRule {
   /// Experts that the link can load while the other tasks of a layer run.
   int64_t loaded_ahead(const DecidedDevice& device, const DecidedPass& pass,
                        std::span<const double> tokens) const;
+  ExpertSplit with_places_of_step(const OfDevice& of, size_t layer, ExpertSplit split) const;
+  int32_t groups_served(const OfDevice& of, size_t layer, int64_t each) const;
   /// The answer of the rule. `ahead`: experts in the order in which they are loaded ahead.
   ExpertSplit answer_for(const OfDevice& of, size_t layer, std::span<const double> tokens,
                          std::span<const int32_t> ahead) const;

@@ -45,8 +45,9 @@ void TravelTurns::add_decided(TaskId id, const Schedule& schedule, std::vector<B
   const Task& task = schedule.tasks[static_cast<size_t>(id)];
   const auto count = static_cast<int32_t>(candidates.size());
   const int32_t each = wave > 0 ? std::min(wave, count) : count;
-  of_task_[id] = {turns_.size(), static_cast<size_t>((count + each - 1) / each)};
-  for (int32_t begin = 0; begin < count; begin += each) {
+  const Range range{turns_.size(), static_cast<size_t>((count + each - 1) / each) + 1};
+  of_task_[id] = range;
+  for (size_t i = 0; i < range.count; ++i) {
     TravelTurn turn;
     turn.task = id;
     turn.with_gradient = adds_gradients(task);
@@ -65,20 +66,26 @@ const DecidedTurns* TravelTurns::decided(TaskId task) const {
   return found == decided_.end() ? nullptr : &found->second;
 }
 
-void TravelTurns::choose(TaskId task, std::span<const BlockId> experts) {
+int32_t TravelTurns::choose(TaskId task, std::span<const BlockId> experts, size_t there) {
   const Range& range = of_task_.at(task);
   const DecidedTurns& of = decided_.at(task);
   const auto each = static_cast<size_t>(of.wave);
+  int32_t used = 0;
+  size_t begin = 0;
   for (size_t i = 0; i < range.count; ++i) {
     TravelTurn& turn = turns_[range.first + i];
-    const size_t begin = std::min(experts.size(), i * each);
-    const auto own = experts.subspan(begin, std::min(each, experts.size() - begin));
+    const size_t most = i == 0 && there > 0 ? std::min(there, each) : each;
+    const auto own = experts.subspan(begin, std::min(most, experts.size() - begin));
+    if (!own.empty()) ++used;
     turn.blocks.assign(own.begin(), own.end());
     turn.wave = {static_cast<int32_t>(begin), static_cast<int32_t>(begin + own.size())};
     turn.next_use.assign(own.size(), of.next_use);
     turn.last = of.adds_last ? turn.blocks : std::vector<BlockId>{};
     turn.bytes = bytes_of(turn);
+    begin += own.size();
   }
+  HEARTH_CHECK(begin == experts.size(), "loads: experts without a turn");
+  return std::max(1, used);
 }
 
 void TravelTurns::add(TaskId id, const Task& task, const ParameterTable& table, int32_t wave) {

@@ -37,8 +37,9 @@ struct TravelTurn {
   std::vector<BlockId> last;       // whose accumulators no later turn adds to
 };
 
-/// The turns of a task whose experts a split decides: as many as all of them would take. `candidates`:
-/// the experts that a split may give to the device.
+/// The turns of a task whose experts a split decides: as many as all of them would take, and one for
+/// those that are there while others still come. `candidates`: the experts that a split may give to
+/// the device.
 struct DecidedTurns {
   std::vector<BlockId> candidates;
   std::vector<BlockId> expected;  // of these, those that the plan expects there
@@ -65,9 +66,10 @@ class TravelTurns {
   /// Null: the experts of the task are not decided while the step runs. Until `choose` its turns have
   /// those that the plan expects.
   const DecidedTurns* decided(TaskId task) const;
-  /// The turns of a decided task get these experts, in this order; turns that are left are empty. What
-  /// `ahead` asks for later follows.
-  void choose(TaskId task, std::span<const BlockId> experts);
+  /// The turns of a decided task get these experts, in this order; turns that are left are empty. The
+  /// first `there` experts have a turn of their own, which does not wait for the others; 0: they do not.
+  /// What `ahead` asks for later follows. Returns how many turns have experts, at least 1.
+  int32_t choose(TaskId task, std::span<const BlockId> experts, size_t there = 0);
   /// What is asked for when the turn at a position has its blocks: those of the turns that follow,
   /// within the bytes of the rule. What several turns need counts once. Turns of the same stage come
   /// one after the other. Of a later stage, the blocks that no split decides come first, then the

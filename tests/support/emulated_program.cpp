@@ -14,6 +14,8 @@ std::string register_cuda_ops() {
   return {};
 }
 
+const OpSet& planned_cuda_ops() { return test::emulated_ops_as_cuda(); }
+
 CudaCalls* cuda_calls(std::string&) {
   static test::FakeCuda runtime;
   return &runtime;

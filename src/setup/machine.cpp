@@ -55,9 +55,9 @@ std::vector<int> own_part(const std::vector<int>& cores, const RunConfig& config
 }  // namespace
 
 void start_machine(const RunConfig& config, OpenedModel& model) {
-  model.described = described_machine(config);
+  if (!model.described) model.described = described_machine(config);
   const DescribedMachine* described = model.described.get();
-  if (described) model.topology = described->topology;
+  if (described != nullptr) model.topology = described->topology;
   find_op_set("cpu").assume_bf16(described ? std::optional(described->bf16) : std::nullopt);
   const bool here = described == nullptr && find_topology(config, model);
   DeviceRequest request;
@@ -83,9 +83,11 @@ void start_machine(const RunConfig& config, OpenedModel& model) {
 }
 
 std::shared_ptr<const OpenedModel> open_shapes(const RunConfig& config, ModelSpec spec,
-                                               ParameterTable table) {
+                                               ParameterTable table,
+                                               std::shared_ptr<const DescribedMachine> described) {
   HeldLog held;
   auto model = std::make_shared<OpenedModel>();
+  model->described = std::move(described);
   model->spec = std::move(spec);
   model->base = std::move(table);
   start_machine(config, *model);

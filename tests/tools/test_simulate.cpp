@@ -1,6 +1,8 @@
-// hearth simulate routing as a user calls it.
+// hearth simulate as a user calls it.
+#include <algorithm>
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
+#include <fstream>
 #include <numeric>
 
 #include "base/json.h"
@@ -105,21 +107,134 @@ TEST_CASE("simulate: what cannot be is refused by name") {
           "--layers 65536: expected at most 4096 with --experts 4096");
   refused({"--experts", "4096", "--skew", "0.3", "--layers", "4", "--steps", "1025"},
           "--steps 1025: expected at most 1024 with these --layers and --experts");
+  refused({"--experts", "8", "--skew", "0.3", "--gpus", "4"},
+          "--gpus: no option of simulate routing; step has it");
   // What is wrong with the study is all that is told: no option of it counts.
   const auto study = [](std::vector<std::string> words, const std::string& problem) {
     words.insert(words.begin(), "simulate");
     const ProgramResult told = run_program(HEARTH_BINARY, words);
     INFO(told.err);
     CHECK(told.exit_code == 2);
-    CHECK(told.err == "hearth: " + problem + ": hearth simulate routing --experts E --skew G\n");
+    CHECK(told.err.starts_with("hearth: " + problem));
+    CHECK(std::ranges::count(told.err, '\n') == 1);
   };
-  study({}, "expected a study");
-  study({"rooting", "--tokens", "0"}, "expected routing, found 'rooting'");
-  for (const char* later : {"step", "figure"}) {
-    study({later, "--shape", "S-8", "--gpus", "4", "--json"},
-          "'simulate " + std::string(later) + "' is not in this version, which has routing");
-  }
+  study({}, "expected a study: hearth simulate routing --experts E --skew G");
+  study({"rooting", "--tokens", "0"}, "expected routing, step or figure, found 'rooting'");
+  study({"figure"}, "simulate figure: expected 11, 12, 13 or 14\n");
+  study({"figure", "15"}, "simulate figure: expected 11, 12, 13 or 14, found '15'");
   // The ends of the range are in it.
   CHECK(simulate({"--experts", "8", "--skew", "0.125", "--json"}).exit_code == 0);
   CHECK(simulate({"--experts", "8", "--skew", "1", "--json"}).exit_code == 0);
+}
+
+namespace {
+
+ProgramResult step(std::vector<std::string> words) {
+  words.insert(words.begin(), {"simulate", "step"});
+  return run_program(HEARTH_BINARY, words);
+}
+
+Json rows_of(const std::vector<std::string>& words) {
+  const ProgramResult told = step(words);
+  INFO(told.err);
+  REQUIRE(told.exit_code == 0);
+  const Json json = parse_json(told.out, "simulate step");
+  CHECK(json.find("simulated")->as_bool());
+  CHECK(json.find("tasks")->as_int() > 0);
+  CHECK(json.find("seconds")->as_double() >= 0);
+  return *json.find("rows");
+}
+
+double step_s(const Json& rows, const std::string& policy) {
+  for (const Json& row : rows.as_array()) {
+    if (row.find("policy")->as_string() == policy) return row.find("step_s")->as_double();
+  }
+  FAIL("no row of " << policy);
+  return 0;
+}
+
+}  // namespace
+
+TEST_CASE("simulate step: rows of all policies, the same in every run") {
+  const std::vector<std::string> words{"--shape", "S-8", "--gpus", "2", "--skew", "0.6", "--json"};
+  const Json rows = rows_of(words);
+  CHECK(rows.dump() == rows_of(words).dump());
+  REQUIRE(rows.as_array().size() == 4);
+  for (const Json& row : rows.as_array()) {
+    INFO(row.dump());
+    CHECK(row.find("shape")->as_string() == "S-8");
+    CHECK(row.find("gpus")->as_int() == 2);
+    CHECK(row.find("cores_per_gpu")->as_int() == 14);
+    CHECK(row.find("batch")->as_int() == 128);
+    CHECK(row.find("skew")->as_double() == 0.6);
+    const double time = row.find("step_s")->as_double();
+    CHECK(time > 0);
+    CHECK(row.find("bound_s")->as_double() <= 1.02 * time);
+    CHECK(row.find("tokens_per_s")->as_double() == Approx(128 * 128 / time));
+    CHECK(row.find("bytes")->find("host->virtual:1") != nullptr);
+  }
+  CHECK(step_s(rows, "mobius") < step_s(rows, "gpipe-offload"));
+  // A load to each GPU takes at least the time of its bytes.
+  const Json& mobius = rows.as_array()[1];
+  CHECK(mobius.find("bytes")->find("host->virtual:0")->as_double() / 10.5e9 <=
+        mobius.find("step_s")->as_double());
+}
+
+TEST_CASE("simulate step: what changes a step, changes its time") {
+  const auto time = [](std::vector<std::string> more, const std::string& policy) {
+    std::vector<std::string> words{"--shape", "S-8", "--gpus", "2", "--policy", policy, "--json"};
+    if (std::ranges::find(more, "--skew") == more.end()) more.insert(more.end(), {"--skew", "0.6"});
+    words.insert(words.end(), more.begin(), more.end());
+    return step_s(rows_of(words), policy);
+  };
+  const double usual = time({}, "aptmoe");
+  CHECK(time({"--link", "2G"}, "aptmoe") > 1.1 * usual);
+  CHECK(time({"--root-link", "3G", "--roots", "1"}, "aptmoe") > 1.1 * usual);
+  CHECK(time({"--cores-per-gpu", "4"}, "aptmoe") > usual);
+  CHECK(time({"--batch", "256"}, "aptmoe") > 1.2 * usual);
+  // Equal bytes and operations of a token: skew is nothing to a policy that loads all experts.
+  CHECK(time({"--skew", "0.2"}, "mobius") == Approx(time({}, "mobius")).epsilon(0.02));
+}
+
+TEST_CASE("simulate step: cost tables and a trace") {
+  const TemporaryDirectory dir;
+  const std::string table = dir.path() + "/slow.json", trace = dir.path() + "/trace.json";
+  std::ofstream(table) << R"({"format": "hearth-costs-1", "device": "cuda:0", "machine": "m",
+    "made": "2026", "links": [], "entries": [
+    {"kind": "experts", "phase": "forward", "dtype": "f32", "units": [1, 1000], "seconds": [1, 2]},
+    {"kind": "experts", "phase": "backward", "dtype": "f32", "units": [1, 1000],
+     "seconds": [1, 2]}]})";
+  const std::vector<std::string> words{"--shape", "S-8",      "--gpus", "2",       "--skew", "0.6",
+                                       "--json",  "--policy", "mobius", "--costs", table};
+  // 64 layers, in each of 4 passes a second at least.
+  CHECK(step_s(rows_of(words), "mobius") > 64);
+  CHECK(step({"--shape", "S-8", "--skew", "0.6", "--costs", dir.path() + "/none"}).exit_code == 3);
+  REQUIRE(step({"--shape", "S-8", "--gpus", "2", "--skew", "0.6", "--policy", "aptmoe", "--trace",
+                trace})
+              .exit_code == 0);
+  const std::string text = read_file(trace);
+  CHECK(text.find("experts backward layer 63") != std::string::npos);
+  CHECK(text.find("decide forward layer 0") != std::string::npos);
+}
+
+TEST_CASE("simulate step: what cannot be is refused by name") {
+  const auto refused = [](const std::vector<std::string>& words, const std::string& line) {
+    const ProgramResult told = step(words);
+    INFO(told.err);
+    CHECK(told.exit_code == 2);
+    CHECK(told.out == "");
+    CHECK(told.err.find(line) != std::string::npos);
+  };
+  refused({"--skew", "0.3"}, "--shape is missing");
+  refused({"--shape", "S-8"}, "--skew is missing");
+  refused({"--shape", "S-9", "--skew", "0.3"}, "--shape: expected S-8, S-16,");
+  refused({"--shape", "S-8", "--skew", "0.1"}, "--skew 0.1: expected at least 1/E, 0.125");
+  refused({"--shape", "S-8", "--skew", "0.3", "--roots", "5"}, "--roots 5: expected at most");
+  refused({"--shape", "S-8", "--skew", "0.3", "--batch", "127"},
+          "--batch 127: expected a multiple of 4 micro-batches");
+  refused({"--shape", "S-8", "--skew", "0.3", "--policy", "best"},
+          "--policy: expected static, gpipe-offload,");
+  refused({"--shape", "S-8", "--skew", "0.3", "--link", "0"}, "--link: expected more than 0");
+  refused({"--shape", "S-8", "--skew", "0.3", "--tokens", "9"},
+          "--tokens: no option of simulate step; routing has it");
 }

@@ -94,7 +94,12 @@ void parse_options(const CommandEntry& entry, const std::vector<std::string>& wo
   }
   // What follows an unknown option is probably its value, and told with it.
   if (split.unknown.empty()) {
-    for (size_t i = entry.operand.empty() ? 0 : 1; i < split.operands.size(); ++i) {
+    const bool has_number =
+        command == Command::simulate && !split.operands.empty() && split.operands[0] == "figure";
+    for (size_t i = entry.operand.empty() ? 0
+                    : has_number          ? 2
+                                          : 1;
+         i < split.operands.size(); ++i) {
       problems.add("unexpected argument " + quoted(split.operands[i]) +
                    (is_data_file(split.operands[i]) ? kRepeatData
                     : command == Command::report ? "; --compare RUN RUN puts two runs on one page"
@@ -105,7 +110,8 @@ void parse_options(const CommandEntry& entry, const std::vector<std::string>& wo
   Options& options = line.options;
   if (!entry.operand.empty() && !split.operands.empty()) options.operand = split.operands[0];
   if (command == Command::simulate) {
-    if (const auto problem = study_problem(options.operand)) throw usage_error(*problem);
+    if (split.operands.size() > 1) options.figure = split.operands[1];
+    if (const auto problem = study_problem(options)) throw usage_error(*problem);
   }
   const bool migrates = command == Command::migrate;
   bool takes_file = (migrates || entry.operand == "[CONFIG.yaml]") && !options.operand.empty();

@@ -8,6 +8,7 @@ namespace hearth {
 std::string migrated_yaml(const CommandLine& line) {
   std::string yaml = "# from " + line.options.operand + "\n";
   for (const Option& option : option_table()) {
+    if (!option.commands.contains(Command::train)) continue;  // another command's of this name
     const auto place = line.places.find(option.name);
     if (place == line.places.end() || place->second.where.starts_with("--")) continue;
     const std::string value = option.value.get(line.options);

@@ -8,6 +8,7 @@
 #include "data/samples/data_files.h"
 #include "options/command_table.h"
 #include "options/option_lookup.h"
+#include "study/study_shape.h"
 
 namespace hearth {
 namespace {
@@ -149,7 +150,11 @@ void check_data(Command command, const Options& options, Problems& problems) {
 
 constexpr int64_t kMostSimulatedCounts = int64_t{1} << 24;  // steps x layers x experts
 
-void check_simulate(const Options& options, Problems& problems) {
+bool is_one_of(const std::string& text, std::initializer_list<const char*> names) {
+  return std::ranges::any_of(names, [&](const char* name) { return text == name; });
+}
+
+void check_routing(const Options& options, Problems& problems) {
   if (!options.simulated_experts) return;
   const int64_t experts = *options.simulated_experts;
   if (options.top_k > experts) {
@@ -168,6 +173,71 @@ void check_simulate(const Options& options, Problems& problems) {
   } else if (options.steps.value_or(1) > most) {
     problems.add("--steps " + std::to_string(options.steps.value_or(1)) + ": expected at most " +
                  std::to_string(most) + " with these --layers and --experts");
+  }
+}
+
+void check_step(const Options& options, Problems& problems) {
+  const StudyShape* const shape = find_study_shape(options.shape);
+  if (!options.shape.empty() && shape == nullptr) {
+    problems.add("--shape: expected S-8, S-16, S-64, M-8, M-16 or L-8, found " +
+                 quoted(options.shape));
+  }
+  if (shape != nullptr && options.skew && *options.skew < 1 / static_cast<double>(shape->experts)) {
+    problems.add("--skew " + format_number(*options.skew) + ": expected at least 1/E, " +
+                 format_number(1 / static_cast<double>(shape->experts)) + " with --shape " +
+                 shape->name);
+  }
+  if (options.roots.value_or(1) > options.gpus) {
+    problems.add("--roots " + std::to_string(*options.roots) + ": expected at most --gpus, " +
+                 std::to_string(options.gpus));
+  }
+  const int64_t parts = options.study_micro_batches.value_or(options.gpus);
+  if (options.study_batch % parts != 0) {
+    problems.add("--batch " + std::to_string(options.study_batch) + ": expected a multiple of " +
+                 std::to_string(parts) + " micro-batches");
+  }
+  if (options.gpu_link == 0) problems.add("--link: expected more than 0 bytes per second");
+  for (const std::string& policy : options.study_policies) {
+    if (!is_one_of(policy, {"static", "gpipe-offload", "mobius", "roundpipe", "aptmoe", "makespan",
+                            "auto"})) {
+      problems.add(
+          "--policy: expected static, gpipe-offload, mobius, roundpipe, aptmoe, makespan or auto, "
+          "found " +
+          quoted(policy));
+    }
+  }
+  if (options.study_policies.empty()) problems.add("--policy: expected a policy");
+}
+
+/// Each study has options of its own.
+void check_simulate(const std::vector<Given>& flags, const Options& options, Problems& problems) {
+  const std::string& study = options.operand;
+  for (const Given& flag : flags) {
+    const std::string& name = flag.option->name;
+    const bool of_all = is_one_of(name, {"json", "quiet", "verbose"});
+    const bool of_routing = is_one_of(name, {"experts", "top-k", "skew", "tokens", "layers",
+                                             "steps", "persistence", "token-hit", "seed", "trace"});
+    const bool of_step = is_one_of(
+        name, {"shape", "gpus", "roots", "link", "root-link", "cores-per-gpu", "costs",
+               "host-costs", "skew", "batch", "micro-batches", "policy", "seed", "trace"});
+    if (of_all || (study == "routing" && of_routing) || (study == "step" && of_step)) continue;
+    problems.add(flag.where + ": no option of simulate " + study +
+                 (of_routing && of_step ? "; routing and step have it"
+                  : of_routing          ? "; routing has it"
+                                        : "; step has it"));
+  }
+  const auto require = [&](const char* name, bool is_there) {
+    if (!is_there && !find_given(flags, name))
+      problems.add(std::string("--") + name + " is missing");
+  };
+  if (study == "routing") {
+    require("experts", options.simulated_experts.has_value());
+    require("skew", options.skew.has_value());
+    check_routing(options, problems);
+  } else if (study == "step") {
+    require("shape", !options.shape.empty());
+    require("skew", options.skew.has_value());
+    check_step(options, problems);
   }
 }
 
@@ -239,14 +309,19 @@ std::string out_in_input(const Options& options) {
   return "";
 }
 
-std::optional<std::string> study_problem(const std::string& study) {
-  if (study == "routing") return std::nullopt;
-  const std::string known = "hearth simulate routing --experts E --skew G";
+std::optional<std::string> study_problem(const Options& options) {
+  const std::string& study = options.operand;
+  const std::string known =
+      "hearth simulate routing --experts E --skew G, hearth simulate step --shape S-8 --skew G, "
+      "hearth simulate figure 11";
+  if (study == "routing" || study == "step") return std::nullopt;
   if (study.empty()) return "expected a study: " + known;
-  if (study == "step" || study == "figure") {
-    return "'simulate " + study + "' is not in this version, which has routing: " + known;
+  if (study != "figure") {
+    return "expected routing, step or figure, found " + quoted(study) + ": " + known;
   }
-  return "expected routing, found " + quoted(study) + ": " + known;
+  if (is_one_of(options.figure, {"11", "12", "13", "14"})) return std::nullopt;
+  return "simulate figure: expected 11, 12, 13 or 14" +
+         (options.figure.empty() ? std::string() : ", found " + quoted(options.figure));
 }
 
 void check_contradictions(const std::vector<Given>& given, const Options& options,
@@ -301,7 +376,7 @@ void check_together(const CommandEntry& entry, const std::vector<Given>& flags,
   if (chats) check_chat(options, problems);
   if (entry.command == Command::tokenize) check_tokenize(flags, options, problems);
   if (entry.command == Command::export_) check_export(flags, options, problems);
-  if (entry.command == Command::simulate) check_simulate(options, problems);
+  if (entry.command == Command::simulate) check_simulate(flags, options, problems);
   check_training(flags, options, problems);
 }
 

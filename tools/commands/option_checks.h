@@ -21,7 +21,7 @@ void check_together(const CommandEntry& entry, const std::vector<Given>& flags,
                     const OptionPlaces& places, Options& options, Problems& problems);
 
 /// The problem of a study that `hearth simulate` does not have: then its options mean nothing.
-std::optional<std::string> study_problem(const std::string& study);
+std::optional<std::string> study_problem(const Options& options);
 
 /// The problem of an --out of export that lies in --model, --adapter or --from-state; else empty.
 std::string out_in_input(const Options& options);

@@ -63,8 +63,12 @@ const std::vector<CommandEntry>& command_table() {
       {simulate,
        "simulate",
        "STUDY",
-       "study without a checkpoint. STUDY is routing: tokens per expert, with a given skew",
-       {"experts", "skew"}},
+       "study without a checkpoint. STUDY is routing: tokens per expert, with a given skew; step: "
+       "the "
+       "time of a training step on a machine with GPUs that need not exist; or figure 11, 12, 13 "
+       "or "
+       "14: the points of that figure of APTMoE",
+       {}},
       {doctor,
        "doctor",
        "",

@@ -58,6 +58,17 @@ struct Options : TrainConfig, GenerateOptions {
   int64_t layers = 1;
   double persistence = 0.73;
   std::optional<double> token_hit;
+  // simulate step and figure
+  std::string figure;  // its number
+  std::string shape;
+  int gpus = 4;
+  std::optional<int64_t> roots;                       // unset: one for two GPUs
+  uint64_t gpu_link = 10'500'000'000, root_link = 0;  // bytes per second; 0: no limit
+  int cores_per_gpu = 14;
+  std::string gpu_costs, host_costs;           // files; empty: estimated
+  int64_t study_batch = 128;                   // sequences
+  std::optional<int64_t> study_micro_batches;  // unset: as many as GPUs
+  std::vector<std::string> study_policies = {"gpipe-offload", "mobius", "aptmoe", "auto"};
 
   double budget_s = 60;  // profile
   bool cluster = false;  // profile: also the links between ranks

@@ -96,7 +96,7 @@ void add_state(std::vector<Option>& table) {
         .value = text_value(&Options::trace, "FILE"),
         .help = "write the tasks of the last step as a Chrome trace", .default_text = "none",
         .help_for = {{{plan}, "write the predicted tasks of a step as a Chrome trace"},
-                     {{simulate}, "write the tokens of each expert, step by step, as a Chrome trace"}},
+                     {{simulate}, "write a Chrome trace: of routing the tokens of each expert, step by step; of step the tasks of the last step of the last policy"}},
         .may_change = true}});
 }
 // clang-format on

@@ -24,13 +24,13 @@ struct StudyMachine {
 };
 
 /// Rates of the estimated tables. GPU: an A800 in f32 without tensor cores, and its memory. Core: its
-/// share of a Xeon Gold 6348 with 28 cores and eight channels of DDR4-3200, of which three quarters
-/// are reached (research: 2.4 TFLOP/s by 16 cores).
+/// share of a Xeon Gold 6348, which has 28 cores and eight channels of DDR4-3200, of whose bandwidth
+/// three quarters are reached.
 inline constexpr double kStudyGpuFlops = 17e12, kStudyGpuBytes = 1.3e12;
 inline constexpr double kStudyCoreFlops = 150e9, kStudyCoreBytes = 5.5e9;
 inline constexpr double kStudyLaunch = 30e-6;  // seconds of a task of a GPU that are no arithmetic
 
-/// Entries for one core up to `cores`: of those of each GPU, and of all GPUs together.
+/// Of the host: entries for the cores of one GPU, and for those of all GPUs together.
 CostTable estimated_gpu_table(const StudyShape& shape);
 CostTable estimated_host_table(const StudyShape& shape, int cores_per_gpu, int gpus);
 

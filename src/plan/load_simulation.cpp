@@ -59,17 +59,6 @@ LoadSimulation::LoadSimulation(const ParameterTable& table, const CopyPolicy& po
     devices_.push_back(std::make_unique<OfDevice>(table, policy, schedule, loads,
                                                   static_cast<int32_t>(devices_.size())));
   }
-  if (!schedule.decides) return;
-  std::map<std::pair<int32_t, int32_t>, TaskId> first;  // by layer and micro-batch
-  for (TaskId t = 0; t < std::ssize(schedule.tasks); ++t) {
-    const Task& task = schedule.tasks[static_cast<size_t>(t)];
-    if (!schedule.is_decided(task) || schedule.is_host(task.place)) continue;
-    if (task.phase == Phase::forward) {
-      first[{task.layer, task.rows.begin}] = t;
-    } else if (const auto of = first.find({task.layer, task.rows.begin}); of != first.end()) {
-      same_experts_[of->second].push_back(t);
-    }
-  }
 }
 LoadSimulation::~LoadSimulation() = default;
 
@@ -223,14 +212,9 @@ bool LoadSimulation::adds_at_host(const Task& task) const {
          adds_gradients(task);
 }
 
-/// As a run does it (TravellingWeights::set_turns): backward has the experts of its forward.
 void LoadSimulation::choose(const RoutedStep::Foretold& of, size_t there) {
   OfDevice* const device = device_of(of.task);
-  if (device == nullptr) return;
-  device->turns.choose(of.task, of.experts, there);
-  const auto later = same_experts_.find(of.task);
-  if (later == same_experts_.end()) return;
-  for (const TaskId task : later->second) device->turns.choose(task, of.experts);
+  if (device != nullptr) device->turns.choose(of.task, of.experts, there);
 }
 
 void LoadSimulation::ask(const RoutedStep::Foretold& of, Priority priority, Stage& stage) {

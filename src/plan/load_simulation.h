@@ -5,7 +5,6 @@
 #include <array>
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <memory>
 #include <span>
 #include <vector>
@@ -84,9 +83,8 @@ class LoadSimulation final : public SimulationGuest {
 
   const Schedule& schedule_;
   std::vector<std::unique_ptr<OfDevice>> devices_;
-  const RoutedStep* routed_ = nullptr;                  // of the step that runs
-  bool asks_for_splits_ = true;                         // LoadPhases::inter_expert
-  std::map<TaskId, std::vector<TaskId>> same_experts_;  // of decided tasks of forward: later ones
+  const RoutedStep* routed_ = nullptr;  // of the step that runs
+  bool asks_for_splits_ = true;         // LoadPhases::inter_expert
   std::span<const SimulatedTurn> tasks_;
   std::span<const DeviceLink> links_;
   std::span<TaskLoad> loads_;       // by number in the simulation

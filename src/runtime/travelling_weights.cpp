@@ -14,17 +14,6 @@ TravellingWeights::TravellingWeights(Residency& residency, const ParameterTable&
   for (BlockId b = 0; b < std::ssize(table_.blocks()); ++b) {
     if (residency_.travels(b)) hide(b);
   }
-  for (TaskId t = 0; t < std::ssize(schedule.tasks); ++t) {
-    const Task& task = schedule.tasks[static_cast<size_t>(t)];
-    if (task.place != place || !is_decided(t) || task.phase == Phase::backward) continue;
-    for (TaskId later = t + 1; later < std::ssize(schedule.tasks); ++later) {
-      const Task& other = schedule.tasks[static_cast<size_t>(later)];
-      if (other.place == place && is_decided(later) && other.layer == task.layer &&
-          other.rows == task.rows) {
-        same_experts_[t].push_back(later);
-      }
-    }
-  }
 }
 
 void TravellingWeights::begin_step() {
@@ -88,10 +77,6 @@ void TravellingWeights::choose(TaskId task, std::span<const BlockId> experts) {
 
 void TravellingWeights::set_turns(TaskId task, std::span<const BlockId> experts, size_t there) {
   chosen_turns_[task] = turns_.choose(task, experts, there);
-  const auto later = same_experts_.find(task);
-  if (later != same_experts_.end()) {
-    for (const TaskId other : later->second) turns_.choose(other, experts);
-  }
 }
 
 /// So that nobody reads homes, or a slot that was given up.

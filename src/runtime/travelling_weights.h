@@ -92,10 +92,8 @@ class TravellingWeights {
     size_t there = 0;        // so many of the first experts had come or were coming
   };
   std::mutex foreseeing_;  // held while asking for loads, so that an older split does not ask last
-  std::vector<Foreseen> foreseen_;  // not taken yet
-  std::set<TaskId> seen_;           // tasks of this step whose `came_before_` is known
-  std::map<TaskId, std::vector<TaskId>>
-      same_experts_;                        // of decided tasks: later ones of their rows
+  std::vector<Foreseen> foreseen_;          // not taken yet
+  std::set<TaskId> seen_;                   // tasks of this step whose `came_before_` is known
   std::map<TaskId, int32_t> chosen_turns_;  // of decided tasks, in this step
   std::map<TaskId, size_t> there_;          // of decided tasks that were foreseen in this step
   size_t asked_ = 0;          // position of the last turn whose blocks were asked for ahead

@@ -1,6 +1,7 @@
 #include "plan/loader/travel_turns.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -28,6 +29,23 @@ TravelTurns::TravelTurns(const TravelItems& items, const ParameterTable& table,
   }
   find_stages(schedule, rule);
   find_next_uses();
+  find_same_experts(schedule);
+}
+
+void TravelTurns::find_same_experts(const Schedule& schedule) {
+  const auto task_of = [&](TaskId id) -> const Task& {
+    return schedule.tasks[static_cast<size_t>(id)];
+  };
+  for (auto it = decided_.begin(); it != decided_.end(); ++it) {
+    const Task& task = task_of(it->first);
+    if (task.phase == Phase::backward) continue;
+    for (auto later = std::next(it); later != decided_.end(); ++later) {
+      const Task& other = task_of(later->first);
+      if (other.layer == task.layer && other.rows == task.rows) {
+        same_experts_[it->first].push_back(later->first);
+      }
+    }
+  }
 }
 
 void TravelTurns::find_stages(const Schedule& schedule, const LoadRule& rule) {
@@ -67,6 +85,14 @@ const DecidedTurns* TravelTurns::decided(TaskId task) const {
 }
 
 int32_t TravelTurns::choose(TaskId task, std::span<const BlockId> experts, size_t there) {
+  const auto later = same_experts_.find(task);
+  if (later != same_experts_.end()) {
+    for (const TaskId other : later->second) set(other, experts, 0);
+  }
+  return set(task, experts, there);
+}
+
+int32_t TravelTurns::set(TaskId task, std::span<const BlockId> experts, size_t there) {
   const Range& range = of_task_.at(task);
   const DecidedTurns& of = decided_.at(task);
   const auto each = static_cast<size_t>(of.wave);
@@ -143,7 +169,7 @@ void TravelTurns::find_next_uses() {
         if (turns_[i].with_gradient) added.insert(block);
         next[block] = static_cast<Position>(i);
       }
-      choose(turns_[i].task, of.expected);
+      set(turns_[i].task, of.expected, 0);
       continue;
     }
     for (const BlockId block : turns_[i].blocks) {

@@ -68,7 +68,8 @@ class TravelTurns {
   const DecidedTurns* decided(TaskId task) const;
   /// The turns of a decided task get these experts, in this order; turns that are left are empty. The
   /// first `there` experts have a turn of their own, which does not wait for the others; 0: they do not.
-  /// What `ahead` asks for later follows. Returns how many turns have experts, at least 1.
+  /// Later tasks of the same rows and layer get them, too: backward has the experts of its forward. What
+  /// `ahead` asks for later follows. Returns how many turns of the task have experts, at least 1.
   int32_t choose(TaskId task, std::span<const BlockId> experts, size_t there = 0);
   /// What is asked for when the turn at a position has its blocks: those of the turns that follow,
   /// within the bytes of the rule. What several turns need counts once. Turns of the same stage come
@@ -87,6 +88,8 @@ class TravelTurns {
                        Priority priority) const;
 
  private:
+  int32_t set(TaskId task, std::span<const BlockId> experts, size_t there);
+  void find_same_experts(const Schedule& schedule);
   void add(TaskId id, const Task& task, const ParameterTable& table, int32_t wave);
   void add_decided(TaskId id, const Schedule& schedule, std::vector<BlockId> candidates,
                    int32_t wave);
@@ -102,6 +105,8 @@ class TravelTurns {
   std::vector<TravelTurn> turns_;
   std::map<TaskId, Range> of_task_;
   std::map<TaskId, DecidedTurns> decided_;
+  std::map<TaskId, std::vector<TaskId>>
+      same_experts_;  // of decided tasks: later ones of their rows
 };
 
 }  // namespace hearth

@@ -142,37 +142,35 @@ TEST_CASE("device plans: what a device needs is accepted, and 3 % less is not") 
                      Recompute::blocks);
 }
 
+/// What a refusal names for devices of too little memory, which the plan then accepts.
+std::vector<uint64_t> accepted_needs(TrainConfig config, const std::vector<uint64_t>& memory) {
+  const auto devices = static_cast<int>(memory.size());
+  config.devices = device_list({.devices = devices}, memory);
+  const Planned small = planned(config);
+  REQUIRE(small.short_place);
+  config.devices = device_list({.devices = devices}, small.needed);
+  INFO(config.devices);
+  CHECK_FALSE(planned(config).short_place);
+  return small.needed;
+}
+
 TEST_CASE("device plans: several devices that are short, and what is named for them") {
   SameBitsFixture f;
   TrainConfig config = f.config_of({"olmoe"}, "x");
   std::vector<uint64_t> memory{4096, 4096, 4096};
   for (int i = 0; i < 2; ++i) {  // far too little, then nearly enough
-    config.devices = device_list({.devices = 3}, memory);
-    const Planned small = planned(config);
-    REQUIRE(small.short_place);
-    config.devices = device_list({.devices = 3}, small.needed);
-    INFO(config.devices);
-    CHECK_FALSE(planned(config).short_place);
-    for (size_t d = 0; d < memory.size(); ++d) memory[d] = small.needed[d] * 9 / 10;
+    const std::vector<uint64_t> needed = accepted_needs(config, memory);
+    for (size_t d = 0; d < memory.size(); ++d) memory[d] = needed[d] * 9 / 10;
   }
 }
 
 TEST_CASE("device plans: one device is named only if several do not need less in all") {
   SameBitsFixture f;
   TrainConfig config = f.config_of({"olmoe"}, "x");
-  const auto needed_beside = [&](const std::vector<uint64_t>& memory) {
-    config.devices = device_list({.devices = 2}, memory);
-    const Planned small = planned(config);
-    REQUIRE(small.short_place);
-    config.devices = device_list({.devices = 2}, small.needed);
-    INFO(config.devices);
-    CHECK_FALSE(planned(config).short_place);
-    return small.needed;
-  };
-  const std::vector<uint64_t> together = needed_beside({4096, 4096});
+  const std::vector<uint64_t> together = accepted_needs(config, {4096, 4096});
   // Both lack a little. One alone would have to take a layer more.
   std::vector<uint64_t> memory{together[0] * 95 / 100, together[1] * 95 / 100};
-  std::vector<uint64_t> named = needed_beside(memory);
+  std::vector<uint64_t> named = accepted_needs(config, memory);
   CHECK(named[0] > memory[0]);
   CHECK(named[1] > memory[1]);
   const uint64_t raise = named[0] - memory[0] + named[1] - memory[1];
@@ -184,7 +182,7 @@ TEST_CASE("device plans: one device is named only if several do not need less in
   }
   // The first has what it needs.
   memory[0] = together[0] * 101 / 100;
-  named = needed_beside(memory);
+  named = accepted_needs(config, memory);
   CHECK(named[0] == memory[0]);
   CHECK(named[1] > memory[1]);
 }

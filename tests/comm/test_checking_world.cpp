@@ -133,7 +133,7 @@ TEST_CASE("checked ranks: every fault ends all ranks with rank\\, step\\, number
       const Stopwatch time;
       const std::vector<RankEnd> ends =
           run_ranks(checked_ranks(ranks), [&](World& world) { with_fault(world, expected.fault); });
-      CHECK(time.seconds() < 5);
+      CHECK(time.seconds() < 60);  // it does not hang
       for (const RankEnd& end : ends) {
         INFO(ranks << " ranks: " << end.line);
         CHECK(end.code == ExitCode::internal);

@@ -61,7 +61,7 @@ TEST_CASE("thread ranks: a rank that fails ends all\\, and all name it") {
         options.says = program.says;
         const Stopwatch time;
         const std::vector<RankEnd> ends = run_ranks(options, program.run);
-        CHECK(time.seconds() < 5);
+        CHECK(time.seconds() < 60);  // it does not hang
         for (int32_t r = 0; r < ranks; ++r) {
           if (r == program.rank && !program.says) continue;
           const RankEnd& end = ends[static_cast<size_t>(r)];
@@ -297,7 +297,7 @@ TEST_CASE("thread ranks: a rank that fails does not let others wait for a slow l
   const Stopwatch time;
   const Raised raised = raised_by([&] { at->wait(); });
   other.join();
-  CHECK(time.seconds() < 5);
+  CHECK(time.seconds() < 60);  // it does not hang
   CHECK(raised.code == ExitCode::storage);
   CHECK(raised.says("): disk full"));
   CHECK(raised_by([&] { worlds[1]->beat(); }).says("disk full"));

@@ -73,6 +73,7 @@ class EventSimulation::Run final : public SimulationGuest::Stage {
   }
 
   EventTimes times() {
+    if (guest_ != nullptr) guest_->begin(*this);
     for (size_t t = 0; t < waits_.size(); ++t) {
       if (waits_[t] == 0) admit(static_cast<int32_t>(t));
     }

@@ -43,6 +43,8 @@ class SimulationGuest {
     /// Lets something pass; `passed` has the ticket when it has. At least 0.
     virtual void pass(int32_t ticket, const TaskLoad& load) = 0;
   };
+  /// Before all tasks.
+  virtual void begin(Stage&) {}
   /// The task could begin now. False: it waits until it is released.
   virtual bool may_begin(int32_t task, Stage& stage) = 0;
   virtual void ended(int32_t task, Stage& stage) = 0;

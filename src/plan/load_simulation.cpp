@@ -114,6 +114,23 @@ void LoadSimulation::begin_step(std::span<const SimulatedTurn> tasks,
   for (const RoutedStep::Foretold& experts : routed->foretold()) choose(experts);
 }
 
+/// As a run does it (TravellingWeights::begin_loads).
+void LoadSimulation::begin(Stage& stage) {
+  for (const auto& device : devices_) {
+    device->loader.advance(0);
+    want(*device, device->turns.at_begin().wants, stage);
+  }
+}
+
+void LoadSimulation::want(OfDevice& device, const Wants& wants, Stage& stage) {
+  for (const BlockWant& of : wants.load) {
+    device.items.for_block(of.block, of.with_gradient, [&](ItemId item) {
+      device.loader.want({item, of.priority, of.rank});
+    });
+  }
+  carry_out(device, stage);
+}
+
 bool LoadSimulation::may_begin(int32_t task, Stage& stage) {
   if (is_ready(task, stage)) return true;
   held_.push_back(task);
@@ -228,12 +245,7 @@ void LoadSimulation::ask(const RoutedStep::Foretold& of, Priority priority, Stag
   for (const BlockId block : wants.drop) {
     device->items.for_block(block, true, [&](ItemId item) { device->loader.remove(item); });
   }
-  for (const BlockWant& want : wants.load) {
-    device->items.for_block(want.block, want.with_gradient, [&](ItemId item) {
-      device->loader.want({item, want.priority, want.rank});
-    });
-  }
-  carry_out(*device, stage);
+  want(*device, wants, stage);
 }
 
 /// As a run does it (TravellingWeights::foresee, foretell).
@@ -276,12 +288,7 @@ bool LoadSimulation::turn_is_ready(OfDevice& device, const SimulatedTurn& of, St
   if (!device.is_woken) return false;
   if (!device.has_asked) {
     device.has_asked = true;
-    for (const BlockWant& want : device.turns.ahead(position).wants.load) {
-      device.items.for_block(want.block, want.with_gradient, [&](ItemId item) {
-        device.loader.want({item, want.priority, want.rank});
-      });
-    }
-    carry_out(device, stage);
+    want(device, device.turns.ahead(position).wants, stage);
   }
   return std::ranges::all_of(device.needs, [&](const Need& need) {
     return device.loader.where(need.item) == Where::here;

@@ -58,6 +58,7 @@ class LoadSimulation final : public SimulationGuest {
   /// The copies of the step so far, by their ends.
   const std::vector<BlockCopy>& copies() const { return copies_; }
 
+  void begin(Stage& stage) override;
   bool may_begin(int32_t task, Stage& stage) override;
   void ended(int32_t task, Stage& stage) override;
   void passed(int32_t ticket, Stage& stage) override;
@@ -65,6 +66,7 @@ class LoadSimulation final : public SimulationGuest {
  private:
   struct OfDevice;
 
+  void want(OfDevice& device, const Wants& wants, Stage& stage);
   OfDevice* device_of(TaskId task) const;
   bool is_ready(int32_t task, Stage& stage);
   bool turn_is_ready(OfDevice& device, const SimulatedTurn& turn, Stage& stage);

@@ -505,6 +505,9 @@ bool Executor::run(std::span<const BatchShape> batches, const RunOptions& option
     if (of) of->begin_step();
   }
   impl.expect_foretold();
+  for (const auto& of : impl.travelling) {
+    if (of) of->begin_loads();
+  }
   impl.pacer.start();
   if (options.trace != nullptr) options.trace->clear();
   impl.times.start(options.trace != nullptr);

@@ -23,6 +23,15 @@ void TravellingWeights::begin_step() {
   }
 }
 
+void TravellingWeights::begin_loads() {
+  asked_end_ = 0;
+  if (turns_.turns().empty()) return;
+  const TravelTurns::Ahead ahead = turns_.at_begin();
+  asked_end_ = ahead.end;
+  residency_.advance(0);
+  if (!ahead.wants.load.empty()) residency_.apply(ahead.wants);
+}
+
 std::vector<Where> TravellingWeights::where_of(std::span<const BlockId> blocks) const {
   std::vector<Where> where;
   for (const BlockId block : blocks) where.push_back(residency_.where(block));
@@ -142,20 +151,19 @@ ExpertWave TravellingWeights::begin(TaskId task, int32_t turn, Stream& stream) {
   const bool experts =
       is_decided(task) || table_.block(need.blocks.front()).kind == BlockKind::expert;
   if (turn == 0 && experts && seen_.erase(task) == 0) see_what_came(*range);
-  if (position == 0) asked_ = 0;
   position_ = position;
   if (need.blocks.empty()) return {};  // a split gave the device no expert
   residency_.advance(static_cast<Position>(position));
   for (size_t i = 0; i < need.blocks.size(); ++i) {
     residency_.expect(need.blocks[i], need.next_use[i]);
   }
-  const bool expected = position > 0 && position <= asked_;
+  const bool expected = position > 0 && position < asked_end_;
   lease_.push_back(residency_.lease(need.blocks, need.with_gradient, expected));
   {
     const std::lock_guard lock(foreseeing_);
     take_foreseen();
     const TravelTurns::Ahead ahead = turns_.ahead(position);
-    asked_ = std::max(asked_, ahead.last);
+    asked_end_ = std::max(asked_end_, ahead.end);
     if (!ahead.wants.load.empty()) residency_.apply(ahead.wants);
   }
   residency_.wait(lease_.back(), stream);

@@ -41,6 +41,9 @@ class TravellingWeights {
   /// The same while tasks run, of a task whose split is not made yet: asks for them, less urgently than
   /// `foresee`. From the thread of the stream that decides.
   void foretell(TaskId task, std::span<const BlockId> experts);
+  /// Before the first task, and behind `expect`: asks for what the first tasks need. So a device has it
+  /// by the time the first tokens reach it.
+  void begin_loads();
   /// How often the body of a task runs.
   int32_t turns(TaskId task) const;
   /// Before each: leases the blocks, asks for those that follow, and lets the stream wait for the
@@ -96,7 +99,7 @@ class TravellingWeights {
   std::set<TaskId> seen_;                   // tasks of this step whose `came_before_` is known
   std::map<TaskId, int32_t> chosen_turns_;  // of decided tasks, in this step
   std::map<TaskId, size_t> there_;          // of decided tasks that were foreseen in this step
-  size_t asked_ = 0;          // position of the last turn whose blocks were asked for ahead
+  size_t asked_end_ = 0;      // position behind the last turn whose blocks were asked for ahead
   size_t position_ = 0;       // of the turn that runs
   std::vector<Lease> lease_;  // of the turn that runs, if it needs blocks
 };

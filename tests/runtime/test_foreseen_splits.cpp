@@ -185,13 +185,26 @@ TEST_CASE("foreseen splits: without inter-expert a split asks for nothing") {
   CHECK(c.residency.where(c.experts.front()) == Where::coming);
 }
 
+TEST_CASE("foreseen splits: a step begins with loads for its first tasks") {
+  ForeseenCase c(1 << 30);
+  const TravelTurns turns(c.residency.items(), c.model.table, c.list, 1, c.rule_of({}));
+  const BlockId first = turns.turns().front().blocks.front();
+  CHECK(c.residency.where(first) == Where::home);
+  c.away.begin_loads();
+  CHECK(c.residency.where(first) == Where::coming);
+}
+
 TEST_CASE("foreseen splits: without inter-stage nothing is asked for behind the task that runs") {
   for (const bool inter_stage : {false, true}) {
     const ForeseenCase c(1 << 30, {inter_stage, true, true});
     const TravelTurns turns(c.residency.items(), c.model.table, c.list, 1,
                             c.rule_of({inter_stage, true, true}));
     CHECK(turns.ahead(0).wants.load.empty() == !inter_stage);
-    CHECK((turns.ahead(0).last == 0) == !inter_stage);
+    CHECK((turns.ahead(0).end == 1) == !inter_stage);
+    const TravelTurns::Ahead first = turns.at_begin();
+    CHECK(first.wants.load.empty() == !inter_stage);
+    CHECK((first.end == 0) == !inter_stage);
+    if (inter_stage) CHECK(first.wants.load.front().block == turns.turns().front().blocks.front());
   }
 }
 

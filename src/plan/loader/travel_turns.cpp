@@ -213,9 +213,9 @@ class AskedBlocks {
 
 }  // namespace
 
-TravelTurns::Ahead TravelTurns::ahead(size_t position) const {
+TravelTurns::Ahead TravelTurns::asked_from(size_t next, int32_t stage) const {
   Ahead result;
-  result.last = position;
+  result.end = next;
   if (!inter_stage_) return result;
   AskedBlocks asked(blocks_);
   uint64_t bytes = 0;
@@ -236,9 +236,8 @@ TravelTurns::Ahead TravelTurns::ahead(size_t position) const {
     }
     return true;
   };
-  size_t next = position + 1;
   for (bool is_full = false; next < turns_.size() && !is_full;) {
-    if (turns_[next].stage == turns_[position].stage) {
+    if (turns_[next].stage == stage) {
       is_full = !ask(turns_[next], turns_[next].blocks);
       if (!is_full) ++next;
       continue;
@@ -263,7 +262,7 @@ TravelTurns::Ahead TravelTurns::ahead(size_t position) const {
     return std::ranges::all_of(turn.blocks,
                                [&](BlockId block) { return asked.has(block, turn.with_gradient); });
   };
-  while (result.last + 1 < turns_.size() && is_asked(turns_[result.last + 1])) ++result.last;
+  while (result.end < turns_.size() && is_asked(turns_[result.end])) ++result.end;
   return result;
 }
 

@@ -74,13 +74,15 @@ class TravelTurns {
   /// What is asked for when the turn at a position has its blocks: those of the turns that follow,
   /// within the bytes of the rule. What several turns need counts once. Turns of the same stage come
   /// one after the other. Of a later stage, the blocks that no split decides come first, then the
-  /// experts rank by rank across its layers, as APTMoE has it (III-C 1). `last`: the position of the
-  /// last turn before which nothing is left to ask for.
+  /// experts rank by rank across its layers, as APTMoE has it (III-C 1). `end`: the position behind
+  /// the last turn before which nothing is left to ask for.
   struct Ahead {
     Wants wants;
-    size_t last = 0;
+    size_t end = 0;
   };
-  Ahead ahead(size_t position) const;
+  Ahead ahead(size_t position) const { return asked_from(position + 1, turns_[position].stage); }
+  /// The same before the first turn. A stage of a pipeline has time for it until the first tokens come.
+  Ahead at_begin() const { return asked_from(0, turns_.empty() ? 0 : turns_.front().stage); }
   /// When a split gives these experts to a decided task, or is foretold to do so, before the task
   /// begins: they are asked for in the order of computing, within the bytes of the rule, and what is
   /// queued of the others is dropped. `where`: of each candidate.
@@ -88,6 +90,8 @@ class TravelTurns {
                        Priority priority) const;
 
  private:
+  /// Of the turns from `next` on, behind one of this stage.
+  Ahead asked_from(size_t next, int32_t stage) const;
   int32_t set(TaskId task, std::span<const BlockId> experts, size_t there);
   void find_same_experts(const Schedule& schedule);
   void add(TaskId id, const Task& task, const ParameterTable& table, int32_t wave);

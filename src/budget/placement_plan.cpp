@@ -6,6 +6,7 @@
 #include "base/error_format.h"
 #include "base/setting.h"
 #include "budget/hot_placement.h"
+#include "budget/interleave.h"
 #include "budget/round_robin.h"
 #include "budget/schedule_memory.h"
 #include "budget/shortage.h"
@@ -47,8 +48,11 @@ class StageSearch {
     cut_.bytes = unit_bytes(subject, request.training);
     // Slots take what is left, whatever the cut.
     if (places_.travel != Travel::never) std::fill(cut_.bytes.begin(), cut_.bytes.end(), 0);
+    // Weights that stay are on the device beside those of its other stages.
+    const bool shared = places_.travel == Travel::never;
     for (const Place at : places_.dense) {
-      room_.push_back(subject.places[static_cast<size_t>(at)].budget.bytes);
+      const uint64_t bytes = subject.places[static_cast<size_t>(at)].budget.bytes;
+      room_.push_back(shared ? bytes / stages_at(at) : bytes);
     }
   }
 
@@ -90,6 +94,10 @@ class StageSearch {
     throw usage_error("{}: {} devices for {} layers, the embedding and the head; name at most {}",
                       spelled(Setting::devices), cut_.devices.size(), subject_.spec.layers,
                       cut_.bytes.size());
+  }
+
+  uint64_t stages_at(Place device) const {
+    return static_cast<uint64_t>(std::ranges::count(places_.dense, device));
   }
 
   /// Then no other cut fits: it only moves what they lack from one to the other.
@@ -138,18 +146,21 @@ class StageSearch {
   /// `grows`: what a device has besides parameters counts for each of its units; else once.
   void learn_from(const PlacementPlan& plan, bool grows) {
     for (size_t d = 0; d < cut_.devices.size(); ++d) {
-      const Stage& stage = plan.placement.stages[d];
-      uint64_t parameters = 0;
-      for (int32_t layer = stage.first; layer <= stage.last; ++layer) {
-        parameters += cut_.bytes[static_cast<size_t>(layer + 1)];
+      const Place device = cut_.devices[d];
+      uint64_t parameters = 0, units = 0;
+      for (const Stage& stage : plan.placement.stages) {
+        if (stage.place != device) continue;
+        for (int32_t layer = stage.first; layer <= stage.last; ++layer) {
+          parameters += cut_.bytes[static_cast<size_t>(layer + 1)];
+          units += 1;
+        }
       }
-      const uint64_t peak = plan.plan.places[static_cast<size_t>(stage.place)].peak;
+      const uint64_t peak = plan.plan.places[static_cast<size_t>(device)].peak;
       const uint64_t besides = peak - std::min(peak, parameters);
-      const auto units = static_cast<uint64_t>(stage.last - stage.first + 1);
       if (grows) {
         cut_.unit_bytes[d] = besides / units;
       } else {
-        cut_.room[d] = room_[d] - std::min(room_[d], besides);
+        cut_.room[d] = room_[d] - std::min(room_[d], besides / stages_at(device));
       }
     }
   }
@@ -190,10 +201,7 @@ namespace {
 std::optional<std::vector<Stage>> stages_of_cut(const PlanSubject& subject,
                                                 const std::vector<int32_t>& ends) {
   const std::vector<Place>& devices = subject.of_model.dense;
-  const bool many = subject.of_model.travel != Travel::never;  // stages at a device
-  if (many ? ends.size() + 1 < devices.size() : ends.size() + 1 != devices.size()) {
-    return std::nullopt;
-  }
+  if (ends.size() + 1 < devices.size()) return std::nullopt;
   return forward_stages(devices, static_cast<int32_t>(subject.spec.layers), ends);
 }
 
@@ -242,23 +250,33 @@ static bool two_stages_fit(const PlacementPlan& plan, bool training) {
   return two_stages_fit(plan.plan, plan.placement.stages, units);
 }
 
+static PlacementPlan search_interleaved(const PlanSubject& subject, const PlanRequest& request,
+                                        int32_t stages_each) {
+  PlanSubject staged = subject;
+  staged.of_model.dense = interleaved(subject.of_model.dense, stages_each);
+  return StageSearch(staged, request).run(request.recompute);
+}
+
 /// Weights travel, so a device may have any number of stages, which it computes one after the other:
 /// as few as let two of them be in its slots, so that each is loaded once a direction. If none do, as
-/// many as there are.
+/// many as there are. More, if devices then wait less for each other.
 static PlacementPlan staged_plan(const PlanSubject& subject, const PlanRequest& request) {
-  const std::vector<Place>& devices = subject.of_model.dense;
-  PlanSubject staged = subject;
+  const auto devices = std::ssize(subject.of_model.dense);
   std::optional<PlacementPlan> best;
-  const auto units = static_cast<size_t>(subject.spec.layers) + 2;
-  for (size_t rounds = 1; rounds * devices.size() <= units || rounds == 1; ++rounds) {
-    staged.of_model.dense.clear();
-    for (size_t i = 0; i < rounds; ++i) {
-      staged.of_model.dense.insert(staged.of_model.dense.end(), devices.begin(), devices.end());
-    }
-    StageSearch search(staged, request);
-    PlacementPlan next = search.run(request.recompute);
+  int32_t each = 1;
+  bool enough = false;
+  for (; !enough && (each == 1 || each * devices <= subject.spec.layers + 2); ++each) {
+    PlacementPlan next = search_interleaved(subject, request, each);
     if (!best || next.plan.fits() || !best->plan.fits()) best = std::move(next);
-    if (best->plan.fits() && two_stages_fit(*best, request.training)) break;
+    enough = best->plan.fits() && two_stages_fit(*best, request.training);
+  }
+  if (!enough || !best->plan.train) return std::move(*best);
+  const int64_t group = best->plan.train->group;
+  for (const int32_t more : interleavings(subject, request, each - 1, group)) {
+    PlacementPlan next = search_interleaved(subject, request, more);
+    const bool as_good = next.plan.fits() && two_stages_fit(next, request.training) &&
+                         next.plan.train->group >= group;
+    if (as_good) return next;
   }
   return std::move(*best);
 }
@@ -291,10 +309,46 @@ static PlacementPlan cut_and_plan(const PlanSubject& subject, const PlanRequest&
   return faster ? std::move(again) : std::move(kept);
 }
 
-PlacementPlan plan_placement(const PlanSubject& subject, const PlanRequest& request) {
-  PlacementPlan plan = cut_and_plan(subject, request);
+static PlacementPlan filled_plan(const PlanSubject& subject, const PlanRequest& request,
+                                 PlacementPlan plan) {
   return subject.of_model.hot ? with_hot_experts(subject, request, std::move(plan))
                               : std::move(plan);
+}
+
+/// With so many stages on each device. Nullopt if the devices cannot hold all of their stages, with
+/// their experts and the activations of all micro-batches.
+static std::optional<PlacementPlan> interleaved_plan(const PlanSubject& subject,
+                                                     const PlanRequest& request,
+                                                     int32_t stages_each) {
+  PlanSubject turned = subject;
+  turned.of_model.dense = interleaved(subject.of_model.dense, stages_each);
+  PlacementPlan plan = StageSearch(turned, request).run(request.recompute.value_or(false));
+  plan = filled_plan(turned, request, std::move(plan));
+  const auto at_home = [&](int32_t layer) {
+    for (int32_t e = 0; e < subject.spec.experts; ++e) {
+      const Place device = plan.placement.dense(layer);
+      if (plan.placement.expert(layer, e, subject.spec.experts) != device) return false;
+    }
+    return true;
+  };
+  bool holds_all = plan.plan.fits() && plan.plan.train->group == request.micro_batches;
+  for (int32_t layer = 0; holds_all && layer < subject.spec.layers; ++layer) {
+    holds_all = !subject.spec.has_experts(layer) || at_home(layer);
+  }
+  if (!holds_all) return std::nullopt;
+  return plan;
+}
+
+PlacementPlan plan_placement(const PlanSubject& subject, const PlanRequest& request) {
+  const ModelPlaces& places = subject.of_model;
+  const bool one_group = !request.group || *request.group >= request.micro_batches;
+  const bool stay = places.travel == Travel::never && (places.experts.empty() || places.hot);
+  if (stay && one_group) {
+    for (const int32_t each : interleavings(subject, request, 1, request.micro_batches)) {
+      if (auto plan = interleaved_plan(subject, request, each)) return std::move(*plan);
+    }
+  }
+  return filled_plan(subject, request, cut_and_plan(subject, request));
 }
 
 namespace {

@@ -128,13 +128,15 @@ struct HeldExperts {
   int64_t held = 0, of = 0;
 };
 
-/// By device: how many of the experts of its stage it holds.
+/// By device: how many of the experts of its stages it holds.
 std::vector<HeldExperts> held_experts(const PlacedModel& model) {
   std::vector<HeldExperts> list;
   if (!model.of_model.hot) return list;
   const ModelSpec& spec = model.opened->spec;
   for (const Stage& stage : model.placement.stages) {
-    HeldExperts& device = list.emplace_back(HeldExperts{stage.place});
+    const auto known = std::ranges::find(list, stage.place, &HeldExperts::device);
+    HeldExperts& device =
+        known != list.end() ? *known : list.emplace_back(HeldExperts{stage.place});
     for (const LayerExpert& e : hottest_first(spec, stage, {})) {
       ++device.of;
       device.held += model.placement.expert(e.layer, e.expert, spec.experts) == stage.place;

@@ -71,7 +71,10 @@ std::optional<ChosenPolicy> choose_policy(const TrainedModel& model, const PlanR
   };
   {
     const PlacedModel held = place_model(model, request);
-    if (held.plan.fits() && holds_all_experts(held)) return stays("all experts fit on the devices");
+    const bool one_device = held.of_model.dense.size() == 1;  // several may wait for each other
+    if (one_device && held.plan.fits() && holds_all_experts(held)) {
+      return stays("all experts fit on the device");
+    }
   }
   {
     const PlacedModel held = place_model(model, request, Rates::measured, tables);

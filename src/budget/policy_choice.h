@@ -16,7 +16,7 @@ inline constexpr const char* kMobius = "mobius";      // all experts travel to t
 inline constexpr double kEqualTimes = 0.01;
 
 /// Plans the model under each policy, and takes the one whose step is predicted to be the shortest;
-/// of equal ones the first in the order above. If all experts fit on the devices beside the rest,
+/// of equal ones the first in the order above. If all experts fit on the only device beside the rest,
 /// nothing is compared: they live there. A policy that does not fit is no candidate; if none fits,
 /// the one that lacks the least memory is taken. Compares with equal tokens for all experts, so
 /// that `plan` and `train` choose alike. `tables`: those that are known; afterwards also those that

@@ -2,15 +2,26 @@
 
 #include <utility>
 
+#include "budget/stage_costs.h"
+
 namespace hearth {
 
 namespace {
+
+/// Saved activations of all micro-batches may leave slots for less than two stages of a pipeline. Then
+/// no stage is loaded while another runs.
+bool lacks_slots(const PlacedModel& placed, const PlanRequest& request) {
+  if (placed.of_model.dense.size() < 2) return false;
+  return !two_stages_fit(placed.plan, placed.placement.stages,
+                         unit_slot_bytes(placed.table, placed.plan.policy, request.training));
+}
 
 bool may_gain(const PlacedModel& placed, const PlanRequest& request) {
   if (!request.training || request.recompute || request.group) return false;
   if (placed.of_model.travel == Travel::never || !placed.plan.fits()) return false;
   const TrainSchedule& train = *placed.plan.train;
-  return !train.recompute && train.group < request.micro_batches / request.shards.count();
+  const bool in_groups = train.group < request.micro_batches / request.shards.count();
+  return !train.recompute && (in_groups || lacks_slots(placed, request));
 }
 
 }  // namespace

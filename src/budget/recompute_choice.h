@@ -1,4 +1,5 @@
-// Recompute that saves time: where weights travel, larger groups need fewer loads of them.
+// Recompute that saves time: where weights travel, it leaves room for larger groups, which need fewer
+// loads of them, and for slots.
 #pragma once
 
 #include "budget/placed_model.h"
@@ -7,8 +8,8 @@
 namespace hearth {
 
 /// place_model with measured rates. If the options leave recompute open, weights travel, and only a part
-/// of the step's micro-batches fits at one time, it plans once more with recompute, and takes that plan
-/// if its step is predicted to take less time.
+/// of the step's micro-batches fits at one time, or a device has slots for less than two of its stages,
+/// it plans once more with recompute, and takes that plan if its step is predicted to take less time.
 PlacedModel place_fastest(const TrainedModel& model, const PlanRequest& request,
                           const StepWork& work, RunTables tables = {},
                           const std::optional<ChosenPolicy>& policy = {});

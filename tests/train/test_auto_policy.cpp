@@ -45,7 +45,7 @@ TEST_CASE("auto: what fits lives on the device, and nothing is compared") {
   config.devices = f.with_costs("virtual,host");
   const Json choice = *f.plan(config).json.find("policy_choice");
   CHECK(choice.find("became")->as_string() == "static");
-  CHECK(choice.find("why")->as_string() == "all experts fit on the devices");
+  CHECK(choice.find("why")->as_string() == "all experts fit on the device");
   CHECK(choice.find("candidates")->as_array().empty());
   unbind_thread();
   RecordingReporter reporter;

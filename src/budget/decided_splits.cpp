@@ -80,6 +80,21 @@ double dense_seconds(const PlacedModel& model, const PlaceCosts& costs, int32_t 
   return seconds;
 }
 
+/// Of what a layer trains, at the host.
+double update_seconds(const PlacedModel& model, const PlaceCosts& host, int32_t layer) {
+  Task task;
+  task.kind = TaskKind::update;
+  task.layer = layer;
+  const CostEntry* const entry = cost_entry(host, task, model.opened->spec);
+  if (entry == nullptr) return 0;
+  double parameters = 0;
+  for (const Tensor& tensor : model.table.tensors()) {
+    if (!tensor.trainable || model.table.block(tensor.block).layer != layer) continue;
+    parameters += static_cast<double>(tensor.rows * tensor.cols);
+  }
+  return parameters > 0 ? entry->at(parameters) : 0;
+}
+
 /// What the host's memory passes at least, by its table: the fastest of an update, which reads and
 /// writes master, moments and gradient, a norm, and an expert of few tokens, which reads its weights.
 double memory_rate(const PlacedModel& model, const PlaceCosts& host, int32_t layer,
@@ -140,6 +155,7 @@ std::optional<DecidedDevice> device_of(const PlacedModel& model, const CopyPolic
                                            : device.row_bytes});
   }
   device.full_tokens = static_cast<double>(tokens * spec.experts_per_token);
+  if (policy.training) device.update_s = update_seconds(model, costs[kHostPlace], layer);
   device.memory_bytes_per_s = memory_rate(model, costs[kHostPlace], layer, device.weight_bytes);
   return device;
 }

@@ -27,8 +27,9 @@ struct MemorySpace {
 };
 
 /// What a stream is for. Ops run only on compute streams, which have priority. Copies in each
-/// direction have a stream of their own, so that they overlap.
-enum class StreamUse : uint8_t { compute, copy_in, copy_out, exchange };
+/// direction have a stream of their own, so that they overlap. Decisions have one on the host (`control`):
+/// they take microseconds, and must not wait behind its long tasks.
+enum class StreamUse : uint8_t { compute, copy_in, copy_out, exchange, control };
 
 /// Resources of a stream: its workers (host and virtual only) and the scratch its ops may use.
 struct StreamOptions {

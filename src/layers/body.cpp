@@ -127,7 +127,7 @@ int32_t norm_number(Place place, int32_t share) {
   return place + share * kMostPlaces;
 }
 
-std::vector<TensorId> norm_tensors(const ParameterTable& table, Place place, NormShare share) {
+std::vector<TensorId> norm_tensors(const ParameterTable& table, Place place, TaskShare share) {
   const auto is_here = [&](const Tensor& t) {
     return t.trainable && table.block(t.block).place == place;
   };
@@ -153,7 +153,7 @@ std::vector<Port> norm_ports(const TaskShape& s, Access access) {
   }
   std::vector<Port> list;
   for (const Place place : places) {
-    NormShare share{0, place == kHostPlace ? s.norm.count : 1};
+    TaskShare share{0, place == kHostPlace ? s.norm.count : 1};
     for (; share.number < share.count; ++share.number) {
       const std::vector<TensorId> tensors = norm_tensors(s.table, place, share);
       if (tensors.empty()) continue;

@@ -122,8 +122,9 @@ inline RowRange rows_of(int32_t micro_batch) {
   return {micro_batch, micro_batch < 0 ? -1 : micro_batch + 1};
 }
 
-/// Of norm: which of so many tasks that divide the tensors of a place among them.
-struct NormShare {
+/// Of norm and update: which of so many tasks that divide the tensors of a place, or the blocks of a
+/// layer there, among them.
+struct TaskShare {
   int32_t number = 0, count = 1;
 };
 /// The number of a norm task, which is its layer: that of the place if the place has one.
@@ -150,7 +151,8 @@ struct TaskShape {
   bool away = false;         // the task is at another place than the dense parts of its layer
   bool sums = false;  // places with experts of the layer return sums (RunSettings::partial_sums)
   ExpertRanks ranks = {};  // that share the experts
-  NormShare norm = {};     // of clip and gather the count alone: that of the host's places
+  TaskShare norm = {};     // of clip and gather the count alone: that of the host's places
+  TaskShare update = {};
   /// What forward hands to the rule that decides.
   SampledRows samples = SampledRows::none;
   /// Whether tokens and their gradients are copied into expert order, from where ranks send them. Else

@@ -22,10 +22,14 @@ class Update final : public Body {
     return list;
   }
 
-  /// The blocks of the task's layer that live at its place, and their adapters, those that this rank
-  /// owns; may be none.
+  /// The task's share of the blocks of its layer that live at its place, and their adapters, those that
+  /// this rank owns; may be none.
   std::vector<BlockUse> blocks(const TaskShape& s) const override {
-    const auto [first, last] = blocks_of_layer(s);
+    const auto [layer, end_of_layer] = blocks_of_layer(s);
+    const auto begin_of = [&, from = layer, count = end_of_layer - layer](int32_t share) {
+      return from + static_cast<BlockId>(int64_t{count} * share / s.update.count);
+    };
+    const BlockId first = begin_of(s.update.number), last = begin_of(s.update.number + 1);
     std::vector<BlockUse> uses;
     for (const auto& [begin, end] : blocks_at(s.table, first, last, s.place)) {
       add_owned(s.table, begin, end, uses);

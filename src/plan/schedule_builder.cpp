@@ -21,8 +21,8 @@ Place device_of_lane(const std::vector<SchedulePlace>& places, Place host, int32
 }
 
 // Each place has its compute streams; then, unless it is a host, one for copies in and one for copies
-// out.
-std::vector<StreamPlan> streams_of(const std::vector<SchedulePlace>& places) {
+// out. If a rule decides, the host has one for control beside each of its compute streams.
+std::vector<StreamPlan> streams_of(const std::vector<SchedulePlace>& places, bool decides) {
   std::vector<StreamPlan> streams;
   for (Place place = 0; place < std::ssize(places); ++place) {
     const auto& [rank, host, device, lanes, own_lane] = places[static_cast<size_t>(place)];
@@ -31,6 +31,9 @@ std::vector<StreamPlan> streams_of(const std::vector<SchedulePlace>& places) {
       const std::string of =
           lanes == 1 ? "" : " for place " + std::to_string(device_of_lane(places, host, lane));
       streams.push_back({at + "compute" + of, place, StreamUse::compute, lane});
+      if (decides && place == kHostPlace) {
+        streams.push_back({"control" + of, place, StreamUse::control, lane});
+      }
     }
     if (place == host) continue;
     streams.push_back({at + "copy in", place, StreamUse::copy_in});
@@ -50,7 +53,7 @@ ScheduleBuilder::ScheduleBuilder(const PlanInput& input, Pass pass, int64_t cach
   schedule_.cache_rows = cache_rows;
   HEARTH_CHECK(input.places.size() == input.ops.size(), "schedule: a place without ops");
   schedule_.places = input.places;
-  schedule_.streams = streams_of(input.places);
+  schedule_.streams = streams_of(input.places, input.decides);
   schedule_.scratch.resize(input.ops.size());
   schedule_.decides = input.decides;
   if (input.decides) schedule_.expected = input.compute;
@@ -92,7 +95,8 @@ int32_t ScheduleBuilder::stream_of(Place place, StreamUse use, Place for_place) 
   for (size_t s = 0; s < schedule_.streams.size(); ++s) {
     const StreamPlan& stream = schedule_.streams[s];
     if (stream.place != place || stream.use != use) continue;
-    if (use != StreamUse::compute || stream.lane == lane) return static_cast<int32_t>(s);
+    const bool has_lanes = use == StreamUse::compute || use == StreamUse::control;
+    if (!has_lanes || stream.lane == lane) return static_cast<int32_t>(s);
   }
   HEARTH_CHECK(false, "schedule: a place has no such stream");
   return 0;
@@ -323,6 +327,13 @@ void ScheduleBuilder::add(TaskKind kind, Phase phase, int32_t layer, int32_t mic
   append(kind, shape_of(phase, layer, place), rows_of(micro_batch), for_place);
 }
 
+void ScheduleBuilder::add_update(int32_t layer, TaskShare share, Place place, Place for_place) {
+  TaskShape shape = shape_of(Phase::forward, layer, place);
+  shape.update = share;
+  if (body_of(TaskKind::update).blocks(shape).empty()) return;
+  append(TaskKind::update, shape, rows_of(-1), for_place);
+}
+
 void ScheduleBuilder::add_norms(Place place) {
   const int32_t lanes = schedule_.is_host(place) ? lanes_of_host() : 1;
   for (int32_t lane = 0; lane < lanes; ++lane) {
@@ -443,7 +454,10 @@ void ScheduleBuilder::append(TaskKind kind, const TaskShape& shape, RowRange row
   Task task;
   task.kind = kind;
   task.place = shape.place;
-  task.stream = stream_of(shape.place, StreamUse::compute, for_place);
+  const bool is_control =
+      schedule_.decides && (kind == TaskKind::decide || kind == TaskKind::foretell);
+  task.stream =
+      stream_of(shape.place, is_control ? StreamUse::control : StreamUse::compute, for_place);
   task.phase = shape.phase;
   task.layer = shape.layer;
   task.rows = rows;

@@ -94,6 +94,8 @@ class ScheduleBuilder {
   /// The norms of a place's gradients. A host with a stream for each device divides them among these
   /// streams, since all cores are free then.
   void add_norms(Place place);
+  /// A share of the updates of a layer at a place. Nothing, if it has no blocks.
+  void add_update(int32_t layer, TaskShare share, Place place, Place for_place);
   /// Before the tasks of a layer whose experts are divided, of a decided one behind attention: a task
   /// at the host that makes the split which dispatch, experts and copies of these micro-batches use
   /// from here on.

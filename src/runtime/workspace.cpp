@@ -62,7 +62,8 @@ Workspace make_workspace(std::span<Device* const> devices, const WorkspaceNeed& 
     options.use = plan.use;
     options.cores = team.cores;
     const bool computes = plan.use == StreamUse::compute;
-    workspace.lists.push_back(std::make_unique<TaskLists>(computes ? need.list_bytes : 0));
+    const bool has_lists = computes || plan.use == StreamUse::control;
+    workspace.lists.push_back(std::make_unique<TaskLists>(has_lists ? need.list_bytes : 0));
     if (computes) {
       options.workers = team.workers;
       options.scratch_bytes = need.scratch[place].shared;

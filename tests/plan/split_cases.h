@@ -105,6 +105,7 @@ struct RandomSplitCase : SplitCase {
       }
       passes[p].in_free_s = in_free + (random() % 2 == 0 ? uniform(0, .02) : 0);
       passes[p].out_free_s = random() % 2 == 0 ? uniform(0, .02) : 0;
+      passes[p].host_free_s = random() % 2 == 0 ? uniform(0, .02) : 0;
       passes[p].gradient_bytes = p == 1 ? bytes : 0;
       passes[p].row_in_bytes = uniform(0, 2000);
       passes[p].choice_out_bytes = uniform(0, 2000);

@@ -45,6 +45,18 @@ TEST_CASE("equation 1: by hand") {
   CHECK(split_by_equation_1(c.get(), EquationForm::corrected).device.size() == 2);
 }
 
+TEST_CASE("equation 1: updates keep the host busy, and the printed form does not know it") {
+  SplitCase c(8);
+  fill(c);
+  c.passes[0].host_free_s = 12;  // 21 s and these are above 30 s; then 13 s and these below 40 s
+  CHECK(split_by_equation_1(c.get(), EquationForm::corrected).device ==
+        std::vector<int32_t>{1, 3, 7, 4});
+  CHECK(split_by_equation_1(c.get(), EquationForm::printed).device ==
+        std::vector<int32_t>{1, 3, 7});
+  c.passes[0].host_free_s = 1000;  // where the host has nothing, it does not matter
+  CHECK(split_by_equation_1(c.get(), EquationForm::corrected).host.empty());
+}
+
 TEST_CASE("equation 1: what is there costs nothing and stays, if corrected") {
   SplitCase c(8);
   fill(c);

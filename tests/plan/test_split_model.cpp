@@ -42,6 +42,11 @@ TEST_CASE("split model: four experts by hand") {
   // One load, three gradients, one call, tokens out, rows in.
   CHECK(t.memory == Approx((30 + 120 + 30 + 37.5 + 10) / 4.0));
   CHECK(t.makespan() == Approx(56.875));
+  // The host computes what the tokens brought after 2.875 s once its cores are free.
+  c.passes[0].host_free_s = 6;
+  CHECK(model.times(0, OnDevice{1, 1, 1, 0}).host == Approx(6 + 5 + 1));
+  CHECK(model.times(0, OnDevice{1, 1, 1, 1}).host == 0);
+  c.passes[0].host_free_s = 0;
   // Without loads, nothing waits for the link.
   const PassTimes without = model.times(0, OnDevice{1, 0, 0, 0});
   CHECK(without.device == Approx(4));
@@ -149,7 +154,7 @@ PassTimes simulated(const SplitProblem& p, const SplitModel& model, size_t pass,
                in = over(p.in, rows * of.row_in_bytes);
   t.device = end_of(0);
   t.in = end_of(1) + in;
-  t.host = host_s > 0 ? out + host_s + in : 0;
+  t.host = host_s > 0 ? std::max(out, of.host_free_s) + host_s + in : 0;
   t.out = (gradients > 0 ? of.out_free_s + gradients : 0) + out;
   return t;
 }

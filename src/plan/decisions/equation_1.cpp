@@ -38,6 +38,8 @@ class Equation1 {
       const int32_t expert = model_.ranking()[i];
       if (moved_[static_cast<size_t>(expert)] == 0) sum += host_of(expert);
     }
+    if (is_printed() || sum == 0) return sum;
+    for (const SplitPass& pass : model_.problem().passes) sum += pass.host_free_s;
     return sum;
   }
   double link() const {

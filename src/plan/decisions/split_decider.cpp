@@ -107,6 +107,10 @@ ExpertSplit SplitDecider::answer_for(const OfDevice& of, size_t layer,
   const auto behind = static_cast<int64_t>(device.layers.size() - layer);
   const bool stays = each * behind <= device.slots;
   const std::vector<int32_t> by_tokens = most_tokens_first(tokens, experts_);
+  const int32_t left = groups_served(of, layer, each);
+  // While all groups pass the layer once, the host updates one layer.
+  const double busy_s =
+      device.update_s * static_cast<double>(left) / static_cast<double>(device.groups);
   std::vector<std::vector<ExpertState>> states;
   std::vector<SplitPass> passes;
   for (size_t pass = 0; pass < device.passes.size(); ++pass) {
@@ -129,6 +133,7 @@ ExpertSplit SplitDecider::answer_for(const OfDevice& of, size_t layer,
     passes.push_back({.experts = {},
                       .host = own.host,
                       .device = own.device,
+                      .host_free_s = pass == 0 ? busy_s : 0,
                       .gradient_bytes = own.adds_gradients ? device.gradient_bytes : 0,
                       .row_in_bytes = device.row_bytes,
                       .choice_out_bytes = own.sent_bytes / top_k_,
@@ -139,7 +144,6 @@ ExpertSplit SplitDecider::answer_for(const OfDevice& of, size_t layer,
   problem.experts = experts_;
   problem.tokens = tokens;
   const auto known = static_cast<int32_t>(std::ssize(tokens) / experts_);
-  const int32_t left = groups_served(of, layer, each);
   problem.micro_batches = known * left;
   // Groups are computed one after the other.
   problem.host_calls = left == 1 ? ExpertCalls::per_group : ExpertCalls::per_micro_batch;

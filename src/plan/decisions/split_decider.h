@@ -52,6 +52,7 @@ struct DecidedDevice {
   double full_tokens = 0;         // choices of a full micro-batch
   double memory_bytes_per_s = 0;  // of the host's memory; 0: no limit
   bool is_trained = false;        // the weights change in each step
+  double update_s = 0;            // of a layer at the host, in forward: updates of the step before
 };
 
 /// What was decided about a layer for a group of micro-batches.

@@ -132,7 +132,7 @@ PassTimes SplitModel::times(size_t pass, std::span<const uint8_t> on_device) con
   const double sent = all_tokens_ * p.choice_out_bytes;
   const double rows_out = link_seconds(problem_.out, sent);
   const double rows_in = link_seconds(problem_.in, rows * p.row_in_bytes);
-  if (host_s > 0) t.host = rows_out + host_s + rows_in;
+  if (host_s > 0) t.host = std::max(rows_out, p.host_free_s) + host_s + rows_in;
   t.in = (loads ? loaded : 0) + rows_in;
   t.out = (gradients > 0 ? p.out_free_s + gradients : 0) + rows_out;
   bytes += sent + rows * p.row_in_bytes;

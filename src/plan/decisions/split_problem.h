@@ -55,6 +55,8 @@ struct SplitPass {
   /// coming, and dense blocks of the layer that the device lacks.
   double in_free_s = 0;
   double out_free_s = 0;  // the same of the link to the host
+  /// Seconds that the host's cores are busy with other work of the layer's time: updates of the step before.
+  double host_free_s = 0;
   /// What each expert on the device sends home.
   double gradient_bytes = 0;
   /// Per token of an expert on the host, from the host to the device.

@@ -387,11 +387,27 @@ void LayerTasks::add_updates_through(int32_t layer) {
   std::set<Place> places;
   for (const Block& block : input_.table.blocks()) places.insert(block.place);
   for (; next_update_ <= layer; ++next_update_) {
-    for (const Place place : places) {
-      if (!builder_.has_blocks(TaskKind::update, Phase::forward, next_update_, place)) continue;
-      builder_.add(TaskKind::update, Phase::forward, next_update_, -1, place,
-                   dense_place(next_update_));
+    const auto begun = shares_updated_.find(next_update_);
+    const int32_t count = begun == shares_updated_.end() ? 1 : kUpdateShares;
+    const int32_t from = begun == shares_updated_.end() ? 0 : begun->second;
+    for (int32_t share = from; share < count; ++share) {
+      for (const Place place : places) {
+        builder_.add_update(next_update_, {share, count}, place, dense_place(next_update_));
+      }
     }
+  }
+}
+
+void LayerTasks::add_updates_ahead(int32_t first, int32_t last, double part) {
+  if (!is_rotated_ || !input_.decides || first > last) return;
+  const auto all = static_cast<double>((last - first + 1) * kUpdateShares);
+  const auto due = static_cast<int32_t>(part * all + 1e-9);
+  for (int32_t share = 0; share < due; ++share) {
+    const int32_t layer = first + share / kUpdateShares, number = share % kUpdateShares;
+    int32_t& updated = shares_updated_[layer];
+    if (layer < next_update_ || number < updated) continue;
+    builder_.add_update(layer, {number, kUpdateShares}, kHostPlace, dense_place(layer));
+    updated = number + 1;
   }
 }
 

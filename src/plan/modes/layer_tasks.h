@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "plan/schedule_builder.h"
@@ -55,6 +56,10 @@ class LayerTasks {
   /// If the schedule rotates: the updates of all layers up to this one that are not there yet. For a stage
   /// behind the first, before its first pass: its cores of the host have nothing else to do until then.
   void add_updates_of_stage(int32_t last);
+  /// If the schedule rotates and a rule decides: this part of the updates of these layers, as far as
+  /// they are not there yet, in small tasks. Between the tasks of another stage at the same device, whose
+  /// experts on the host would wait for a whole layer's updates.
+  void add_updates_ahead(int32_t first, int32_t last, double part);
   /// All updates that are not there yet.
   void add_due_updates() { add_updates_through(static_cast<int32_t>(input_.spec.layers)); }
 
@@ -96,8 +101,10 @@ class LayerTasks {
   // By layer; empty for layers without experts. Of forward; of backward and recompute.
   std::vector<std::vector<ExpertPart>> parts_, parts_backward_;
   const bool is_training_, is_rotated_;
-  const ExpertRanks ranks_;   // that share the experts
-  int32_t next_update_ = -1;  // the layer
+  const ExpertRanks ranks_;                    // that share the experts
+  int32_t next_update_ = -1;                   // the layer
+  static constexpr int32_t kUpdateShares = 8;  // of a layer whose updates are added ahead
+  std::map<int32_t, int32_t> shares_updated_;  // of such layers
 };
 
 /// Whether the head reads the embedding's table and the table is trained. Then all heads of a step

@@ -235,6 +235,15 @@ class StageTasks {
     return chain;
   }
 
+  /// Whether a place has several stages with layers. The embedding alone is no such stage: a tied one is
+  /// at the place of the head.
+  bool takes_turns() const {
+    std::set<Place> seen;
+    return !std::ranges::all_of(stages_, [&](const Stage& stage) {
+      return stage.last < 0 || seen.insert(stage.place).second;
+    });
+  }
+
   /// Of the stages.
   std::vector<Place> places() const {
     std::vector<Place> places;
@@ -259,6 +268,8 @@ class StageTasks {
  private:
   void add_forward(const Stage& stage, int32_t m) {
     if (m == 0 && stage.first >= 0) tasks_.add_updates_of_stage(stage.last);
+    const Stage* const next = next_at(stage);
+    const double layers = stage.last - stage.first + 1, passes = micro_batches_;
     for (int32_t layer = stage.first; layer <= stage.last; ++layer) {
       if (layer < 0) {
         tasks_.add_embed(Phase::forward, m);
@@ -267,7 +278,17 @@ class StageTasks {
       } else {
         tasks_.add_layer(layer, rows_of(m));
       }
+      if (next == nullptr) continue;
+      const double done = m + (layer - stage.first + 1) / layers;
+      tasks_.add_updates_ahead(next->first, next->last, done / passes);
     }
+  }
+  /// The stage that the device of this one computes behind it; null: none.
+  const Stage* next_at(const Stage& stage) const {
+    const Stage* const end = stages_.data() + stages_.size();
+    const Stage* const found =
+        std::find_if(&stage + 1, end, [&](const Stage& of) { return of.place == stage.place; });
+    return found == end ? nullptr : found;
   }
   void add_backward(const Stage& stage, int32_t m) {
     for (int32_t layer = std::min(stage.last, layers_ - 1); layer >= std::max(stage.first, 0);
@@ -301,8 +322,7 @@ class PipelinePlanner final : public Planner {
       return {tasks.finish(), group, recompute, span, input.inputs_on_host};
     }
     const std::vector<Place> places = tasks.places();
-    const bool in_turn = places.size() > std::set(places.begin(), places.end()).size() &&
-                         input.travels(input.table.find_block(BlockKind::attention, 0));
+    const bool in_turn = tasks.takes_turns();
     for (const StagePass& pass : in_turn ? staged_order(times, places, count, in_work, &span)
                                          : pipeline_order(times, count, in_work, &span)) {
       tasks.add(pass);

@@ -11,7 +11,7 @@ namespace hearth {
 
 /// The numbers of stages on each device with which the passes of a step end earlier than with
 /// `fewest` on each: the most first. Each number doubles the one before, shortens the step by a twentieth
-/// at least, and leaves two layers to every stage, since each stage passes its tokens on. By the times
+/// at least, and leaves two layers to a stage on average, since each passes its tokens on. By the times
 /// of the cuts without limits of memory, and without copies. `group`: micro-batches that go through
 /// together. Empty: no number is better, or the request has a cut. Pure.
 std::vector<int32_t> interleavings(const PlanSubject& subject, const PlanRequest& request,

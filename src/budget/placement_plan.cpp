@@ -17,7 +17,7 @@ namespace hearth {
 
 namespace {
 
-constexpr int kMostTries = 8;
+constexpr int kMostTries = 8, kFewTries = 2;
 constexpr int kMostRaises = 128;  // by 1/64 each: to seven times the memory
 
 /// The bytes that the parameters of each unit have on its device: embedding, layers, head. Experts
@@ -56,7 +56,8 @@ class StageSearch {
     }
   }
 
-  PlacementPlan run(std::optional<bool> recompute) {
+  /// `few`: tries only some cuts, where another number of stages is there to fall back to.
+  PlacementPlan run(std::optional<bool> recompute, bool few = false) {
     PlanRequest request = request_;
     request.recompute = recompute;
     cut_.seconds = seconds_;
@@ -69,7 +70,7 @@ class StageSearch {
       cut_.room = room_;
       if (evenly) count_bytes_as_time();
       std::vector<Placement> tried;
-      for (int i = 0; i < kMostTries; ++i) {
+      for (int i = 0; i < (few ? kFewTries : kMostTries); ++i) {
         Placement placement(stages(), places_.experts);
         placement.travels = places_.travel != Travel::never;
         if (std::find(tried.begin(), tried.end(), placement) != tried.end()) break;
@@ -79,6 +80,7 @@ class StageSearch {
         if (!best || shortage(next.plan) < shortage(best->plan)) best = std::move(next);
         if (best->plan.fits() || all_are_short(best->plan)) return std::move(*best);
       }
+      if (few) return std::move(*best);
     }
     while (!best->plan.fits()) {
       std::optional<PlacementPlan> better = one_unit_further(*best, request);
@@ -251,10 +253,10 @@ static bool two_stages_fit(const PlacementPlan& plan, bool training) {
 }
 
 static PlacementPlan search_interleaved(const PlanSubject& subject, const PlanRequest& request,
-                                        int32_t stages_each) {
+                                        int32_t stages_each, bool few) {
   PlanSubject staged = subject;
   staged.of_model.dense = interleaved(subject.of_model.dense, stages_each);
-  return StageSearch(staged, request).run(request.recompute);
+  return StageSearch(staged, request).run(request.recompute, few);
 }
 
 /// Weights travel, so a device may have any number of stages, which it computes one after the other:
@@ -266,14 +268,14 @@ static PlacementPlan staged_plan(const PlanSubject& subject, const PlanRequest& 
   int32_t each = 1;
   bool enough = false;
   for (; !enough && (each == 1 || each * devices <= subject.spec.layers + 2); ++each) {
-    PlacementPlan next = search_interleaved(subject, request, each);
+    PlacementPlan next = search_interleaved(subject, request, each, false);
     if (!best || next.plan.fits() || !best->plan.fits()) best = std::move(next);
     enough = best->plan.fits() && two_stages_fit(*best, request.training);
   }
   if (!enough || !best->plan.train) return std::move(*best);
   const int64_t group = best->plan.train->group;
   for (const int32_t more : interleavings(subject, request, each - 1, group)) {
-    PlacementPlan next = search_interleaved(subject, request, more);
+    PlacementPlan next = search_interleaved(subject, request, more, true);
     const bool as_good = next.plan.fits() && two_stages_fit(next, request.training) &&
                          next.plan.train->group >= group;
     if (as_good) return next;
@@ -322,7 +324,8 @@ static std::optional<PlacementPlan> interleaved_plan(const PlanSubject& subject,
                                                      int32_t stages_each) {
   PlanSubject turned = subject;
   turned.of_model.dense = interleaved(subject.of_model.dense, stages_each);
-  PlacementPlan plan = StageSearch(turned, request).run(request.recompute.value_or(false));
+  PlacementPlan plan = StageSearch(turned, request).run(request.recompute.value_or(false), true);
+  if (!plan.plan.fits()) return std::nullopt;
   plan = filled_plan(turned, request, std::move(plan));
   const auto at_home = [&](int32_t layer) {
     for (int32_t e = 0; e < subject.spec.experts; ++e) {

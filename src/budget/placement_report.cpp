@@ -4,6 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "plan/stage_mapping.h"
+
 namespace hearth {
 
 namespace {
@@ -216,10 +218,18 @@ std::vector<std::string> stage_lines(const PlacedModel& model) {
   for (size_t s = 0; s < backward.size(); ++s) {
     add_line(backward[s], "stage " + std::to_string(s) + " of backward");
   }
-  if (!model.opened->devices.stage_order.empty()) {
-    lines.push_back("order of the devices: " + model.opened->devices.stage_order);
+  if (const std::string reason = stage_order_reason(model); !reason.empty()) {
+    lines.push_back("order of the devices: " + reason);
   }
   return lines;
+}
+
+std::string stage_order_reason(const PlacedModel& model) {
+  const RunDevices& devices = model.opened->devices;
+  if (devices.mapped.empty()) return {};
+  std::vector<int> order;
+  for (const Place place : devices.of_model.dense) order.push_back(place - devices.hosts);
+  return reason_of_order(devices.mapped, order, static_cast<int>(model.placement.stages.size()));
 }
 
 }  // namespace hearth

@@ -26,6 +26,8 @@ const char* bits_of(const PlacedModel& model);
 
 /// Lines for people: the cut into stages and why devices are in this order. Empty with one stage.
 std::vector<std::string> stage_lines(const PlacedModel& model);
+/// Why the stages are on devices in this order; empty if there was no choice.
+std::string stage_order_reason(const PlacedModel& model);
 /// Of a split of the experts between devices and the host: for each device with experts of its layers
 /// "virtual:0 holds 37 of its 256 experts, the most used in a sample; the host holds the others".
 std::vector<std::string> hot_lines(const PlacedModel& model);

@@ -315,6 +315,10 @@ class PlanMaker {
     }
     uint64_t bytes = 0;
     for (const Schedule* schedule : schedules) bytes += schedule_bytes(*schedule);
+    if (subject_.of_model.travel != Travel::never) {
+      const uint64_t devices = places.size() - static_cast<size_t>(subject_.hosts);
+      bytes += devices * schedules.size() * travel_table_bytes(subject_.table);
+    }
     places[kHostPlace].lines.push_back(
         {{MemoryUse::schedules}, "schedules", bytes, "derived: tasks and their buffers"});
   }

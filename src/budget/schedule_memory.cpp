@@ -93,4 +93,9 @@ uint64_t schedule_bytes(const Schedule& schedule) {
   return bytes + bytes / 2;  // vectors grow by doubling
 }
 
+uint64_t travel_table_bytes(const ParameterTable& table) {
+  constexpr uint64_t kName = 80, kTurns = 96;  // of a tensor: its name, and its part in the turns
+  return table.tensors().size() * (sizeof(Tensor) + kName + kTurns);
+}
+
 }  // namespace hearth

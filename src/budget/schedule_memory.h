@@ -26,5 +26,7 @@ int workers_of(const ComputePlace& place);
 
 /// Bytes of a schedule and its executor, in blocks of the allocator.
 uint64_t schedule_bytes(const Schedule& schedule);
+/// Of a device to which weights travel, for each schedule: a table that shows the copies that are there.
+uint64_t travel_table_bytes(const ParameterTable& table);
 
 }  // namespace hearth

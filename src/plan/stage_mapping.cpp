@@ -196,8 +196,12 @@ std::vector<int> alternating_order(std::span<const StageDevice> devices) {
 
 std::string pairs(int64_t n) { return std::to_string(n) + (n == 1 ? " pair" : " pairs"); }
 
-std::string reason_for(std::span<const StageDevice> devices, const StageMapping& mapping,
-                       int stages, bool exact) {
+}  // namespace
+
+std::string reason_of_order(std::span<const StageDevice> devices, std::span<const int> order,
+                            int stages) {
+  const bool exact = devices.size() <= kMostSearched;
+  const int shared = shared_neighbours(devices, order, stages);
   if (stages == 1) return "there is one stage";
   if (devices.size() == 1) return "one device holds every stage";
   std::vector<int> listed(devices.size());
@@ -210,19 +214,17 @@ std::string reason_for(std::span<const StageDevice> devices, const StageMapping&
   std::string reason;
   if (roots.empty()) {
     reason = "no device names its root complex";
-  } else if (mapping.shared == 0) {
+  } else if (shared == 0) {
     reason = "no neighbouring stages share a root complex";
   } else {
-    reason = "of neighbouring stages " + pairs(mapping.shared) + " out of " +
-             std::to_string(stages - 1) + (mapping.shared == 1 ? " shares" : " share") +
-             " a root complex" + (exact ? "; no order of the devices has fewer" : "");
+    reason = "of neighbouring stages " + pairs(shared) + " out of " + std::to_string(stages - 1) +
+             (shared == 1 ? " shares" : " share") + " a root complex" +
+             (exact ? "; no order of the devices has fewer" : "");
   }
-  return reason + (mapping.order == listed
+  return reason + (std::ranges::equal(order, listed)
                        ? "; devices are in the order of the list"
                        : "; in the order of the list " + pairs(before) + " would");
 }
-
-}  // namespace
 
 int shared_neighbours(std::span<const StageDevice> devices, std::span<const int> order,
                       int stages) {
@@ -243,7 +245,7 @@ StageMapping map_stages(std::span<const StageDevice> devices, int stages) {
   StageMapping mapping;
   mapping.order = exact ? searched_order(devices, stages) : alternating_order(devices);
   mapping.shared = shared_neighbours(devices, mapping.order, stages);
-  mapping.reason = reason_for(devices, mapping, stages, exact);
+  mapping.reason = reason_of_order(devices, mapping.order, stages);
   return mapping;
 }
 

@@ -33,6 +33,10 @@ struct StageMapping {
 /// least one device and one stage. Pure: equal arguments give equal mappings.
 StageMapping map_stages(std::span<const StageDevice> devices, int stages);
 
+/// Why so many stages go round the devices in this order: one line.
+std::string reason_of_order(std::span<const StageDevice> devices, std::span<const int> order,
+                            int stages);
+
 /// Pairs of neighbouring stages below one root complex if stage s is on device order[s % size].
 int shared_neighbours(std::span<const StageDevice> devices, std::span<const int> order, int stages);
 

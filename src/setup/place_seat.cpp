@@ -99,10 +99,12 @@ DeviceOrder order_of_stages(std::span<const DeviceItem> devices, std::span<const
   }
   DeviceOrder result;
   if (devices.empty()) return result;
-  if (devices.size() == 1) return {{0}, ""};
-  const StageMapping mapping = map_stages(mapped, static_cast<int>(devices.size()));
+  if (devices.size() == 1) return {{0}, {}};
+  // Two rounds: the order that is best for them is so for any number of stages on each device, also
+  // for one.
+  const StageMapping mapping = map_stages(mapped, 2 * static_cast<int>(devices.size()));
   result.order.assign(mapping.order.begin(), mapping.order.end());
-  result.reason = mapping.reason;
+  result.mapped = std::move(mapped);
   return result;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "device/device_list.h"
+#include "plan/stage_mapping.h"
 #include "topology/topology.h"
 
 namespace hearth {
@@ -37,10 +38,10 @@ enum class Seats : uint8_t { keys, address, described };
 std::vector<PlaceSeat> device_seats(std::span<const DeviceItem> devices, const Topology& topology,
                                     Seats seats, std::span<const std::string> addresses = {});
 
-/// Cross mapping (plan/stage_mapping.h): the devices in the order of their stages, and why.
+/// Cross mapping (plan/stage_mapping.h): the devices in the order of their stages.
 struct DeviceOrder {
-  std::vector<size_t> order;  // positions in the list of devices
-  std::string reason;         // empty if there is no choice
+  std::vector<size_t> order;        // positions in the list of devices
+  std::vector<StageDevice> mapped;  // in the order of the list; empty if there is no choice
 };
 DeviceOrder order_of_stages(std::span<const DeviceItem> devices, std::span<const PlaceSeat> seats);
 

@@ -347,7 +347,7 @@ RunDevices open_devices(const DeviceRequest& request) {
   for (const size_t i : order.order) {
     run.of_model.dense.push_back(run.hosts + static_cast<Place>(i));
   }
-  run.stage_order = std::move(order.reason);
+  run.mapped = std::move(order.mapped);
   if (!request.policy.empty()) run.of_model.policy = request.policy;
   run.of_model.travel = travel_of(request.policy);
   const bool travels = run.of_model.travel != Travel::never;

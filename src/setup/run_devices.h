@@ -80,7 +80,7 @@ struct RunDevices {
   std::vector<ComputePlace> places;
   int32_t hosts = 1;  // places of the host
   ModelPlaces of_model;
-  std::string stage_order;           // why stages are on devices in this order; empty: no choice
+  std::vector<StageDevice> mapped;   // the devices of the list, if their order was a choice
   const Planner* planner = nullptr;  // of the mode that runs the model
   std::vector<int> cores;            // logical CPUs of the host's workers; empty: unbound
   int workers = 1;                   // of the host, its streams' together

@@ -6,6 +6,7 @@
 
 #include "base/error_format.h"
 #include "base/setting.h"
+#include "base/system.h"
 #include "budget/device_loads.h"
 #include "budget/placement_report.h"
 #include "budget/plan_file.h"
@@ -178,6 +179,8 @@ PlannedRun::PlannedRun(const TrainConfig& given, std::shared_ptr<const OpenedMod
     require_decisions(model);
     repeated = read_recorded_decisions(config.replay_decisions, model);
   }
+  // Plans that were compared left holes in the heap, which no plan counts.
+  if (planning == Planning::run) release_freed_memory();
 }
 
 PlanAdvice advice_for(const PlannedRun& run, const TrainConfig& config) {

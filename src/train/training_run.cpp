@@ -186,7 +186,7 @@ void TrainingRun::open_logs(const SavedState* state) {
     journal.event("policy", std::move(choice));
   }
   journal.event("costs", {{"step", progress_.step}, {"tables", tables_json(model_)}});
-  if (const std::string& reason = model_.opened->devices.stage_order; !reason.empty()) {
+  if (const std::string reason = stage_order_reason(model_); !reason.empty()) {
     journal.event("stage_order", {{"step", progress_.step}, {"reason", reason}});
   }
   const Plan& plan = model_.plan;

@@ -111,7 +111,7 @@ TEST_CASE("cuda choice: a GPU is where its PCI address is, and neighbours in the
   CHECK(seat(2).nodes == std::vector<int>{1});
   // cuda:2 is alone below its root complex, so it stands between the two others.
   CHECK(run.of_model.dense.at(1) == run.hosts + 2);
-  CHECK_FALSE(run.stage_order.empty());
+  CHECK_FALSE(run.mapped.empty());
 }
 
 }  // namespace

@@ -90,13 +90,17 @@ struct Work {
 
 /// The experts of a layer that one place computes: a part of the layer's split (layers/split.h). Or, if
 /// ranks share the experts, the rows of another rank that this one computes.
+///
+/// Copies of rows that ranks send each other have such a part, too: guests' rows, or those of this rank
+/// that other ranks compute (kAway).
 struct ExpertPart {
-  static constexpr Place kAll = -1;
+  static constexpr Place kAll = -1, kAway = -2;
   Place place =
       kAll;  // kAll: the layer is not divided. Of guests: that rank's position in the group
   int32_t experts = 0;  // that the plan expects there
   bool guests = false;
   bool all() const { return place == kAll; }
+  bool away() const { return place == kAway; }
   friend bool operator==(const ExpertPart& a, const ExpertPart& b) {
     return a.place == b.place && a.guests == b.guests;
   }

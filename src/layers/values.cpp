@@ -115,11 +115,10 @@ constexpr auto kInfo = [] {
                         Value::logits, Value::grad_norm, Value::clip, Value::finite}) {
     table[static_cast<size_t>(v)].kept = true;
   }
-  for (const Value v :
-       {Value::micro_tokens, Value::micro_trained_tokens, Value::dropout_key, Value::noise_key,
-        Value::trained_tokens, Value::tokens, Value::lr, Value::update_step, Value::split,
-        Value::due_clip, Value::due_finite, Value::grad_norm, Value::clip, Value::finite,
-        Value::guest_offsets, Value::guest_keys}) {
+  for (const Value v : {Value::micro_tokens, Value::micro_trained_tokens, Value::dropout_key,
+                        Value::noise_key, Value::trained_tokens, Value::tokens, Value::lr,
+                        Value::update_step, Value::split, Value::due_clip, Value::due_finite,
+                        Value::grad_norm, Value::clip, Value::finite, Value::guest_keys}) {
     table[static_cast<size_t>(v)].host = true;
   }
   for (const Value v : {Value::row_weight, Value::rows, Value::gate, Value::up, Value::expert_out,

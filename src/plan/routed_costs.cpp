@@ -6,7 +6,7 @@ namespace hearth {
 
 /// Whether the task works on the routed rows of one place's experts.
 static bool is_of_part(const Task& task) {
-  return !task.part.all() && task.layer >= 0 && !task.rows.none();
+  return !task.part.all() && !task.part.guests && task.layer >= 0 && !task.rows.none();
 }
 
 RoutedCosts::RoutedCosts(const Schedule& schedule, std::span<const BatchWork> batches,

@@ -35,7 +35,9 @@ std::string describe(const Task& task) {
   } else if (!task.rows.none()) {
     text += " micro-batch " + std::to_string(task.rows.begin);
   }
-  if (task.part.guests) {
+  if (task.part.away()) {
+    text += " of rows that other ranks compute";
+  } else if (task.part.guests) {
     text += " of expert rank " + std::to_string(task.part.place);
   } else if (!task.part.all()) {
     text += " part of place " + std::to_string(task.part.place);
@@ -58,6 +60,13 @@ std::vector<SchedulePlace> places_of_rank(size_t places, int32_t nodes, int32_t 
   return all;
 }
 
+std::vector<Value> offsets_of_part(const ExpertPart& part) {
+  if (part.all()) return {};
+  if (part.away()) return {Value::route_offsets};
+  if (part.guests) return {Value::guest_offsets};
+  return {Value::route_offsets, Value::split};
+}
+
 namespace {
 
 bool has_place(const Schedule& s, Place place) {
@@ -76,12 +85,13 @@ void validate_places(const Schedule& s, const Task& task) {
     return s.buffers[static_cast<size_t>(task.uses[use].buffer)];
   };
   if (task.kind == TaskKind::copy) {
-    const bool part = !task.part.all();
-    const auto on_host = [&](size_t use, Value value) {
-      return buffer(use).place == s.host_of(task.place) && buffer(use).port.value == value;
-    };
-    HEARTH_CHECK(task.uses.size() == (part ? 4 : 2) && task.uses[0].port.access == Access::read &&
-                     (!part || (on_host(2, Value::route_offsets) && on_host(3, Value::split))) &&
+    const std::vector<Value> offsets = offsets_of_part(task.part);
+    bool on_host = task.uses.size() == 2 + offsets.size();
+    for (size_t i = 0; on_host && i < offsets.size(); ++i) {
+      on_host =
+          buffer(2 + i).place == s.host_of(task.place) && buffer(2 + i).port.value == offsets[i];
+    }
+    HEARTH_CHECK(on_host && task.uses[0].port.access == Access::read &&
                      task.uses[1].port.access == Access::write &&
                      task.uses[0].port.value == task.uses[1].port.value &&
                      buffer(0).bytes == buffer(1).bytes && buffer(0).place != buffer(1).place &&

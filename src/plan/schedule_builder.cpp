@@ -84,9 +84,32 @@ BufferId ScheduleBuilder::new_buffer(const Port& port, const Key& key, BufferCla
 ScheduleBuilder::Key ScheduleBuilder::key_of(const Port& port, const Task& task,
                                              int32_t micro_batch) const {
   const ValueInfo& info = info_of(port.value);
+  Place part = info.of_part || (info.routed && !task.part.guests) ? task.part.place : kWhole;
+  if (info.routed && !info.of_part && sends_from_device(task)) part = kAway;
   return {port.value, info.scope == Scope::layer ? task.layer + port.layer_offset : -1,
-          info.scope == Scope::step ? -1 : micro_batch,
-          info.of_part || (info.routed && !task.part.guests) ? task.part.place : kWhole};
+          info.scope == Scope::step ? -1 : micro_batch, part};
+}
+
+/// Of a layer, if ranks share the experts: where this rank's are, and the rows that they read.
+Place ScheduleBuilder::place_of_own_experts(int32_t layer, Phase phase) const {
+  return input_.compute_place(input_.table.find_block(BlockKind::expert, layer, 0), phase);
+}
+
+/// Whether a task, which runs on the host, exchanges rows that are at a device.
+bool ScheduleBuilder::sends_from_device(const Task& task) const {
+  if (task.kind != TaskKind::send_rows && task.kind != TaskKind::return_rows) return false;
+  return schedule_.is_device(place_of_own_experts(task.layer, task.phase));
+}
+
+/// The rows that a copy for a task of ranks that share the experts carries.
+ExpertPart ScheduleBuilder::exchanged_part(const Key& key, const Task& task) const {
+  const auto experts = static_cast<int32_t>(input_.spec.experts);
+  const auto [first, last] = input_.shards.experts().own(experts);
+  if (std::get<3>(key) == kAway) {
+    return {.place = kAway, .experts = experts - (last - first), .guests = true};
+  }
+  if (!task.part.guests || !info_of(std::get<0>(key)).of_part) return {};
+  return {.place = task.part.place, .experts = last - first, .guests = true};
 }
 
 int32_t ScheduleBuilder::stream_of(Place place, StreamUse use, Place for_place) const {
@@ -110,8 +133,7 @@ int32_t ScheduleBuilder::carrier_of(Place from, Place to, Place& carrier) const 
   return stream_of(carrier, in ? StreamUse::copy_in : StreamUse::copy_out, carrier);
 }
 
-/// Of a part of a routed value, also the offsets and the split on the host, which say where its rows
-/// are.
+/// Of a part also the offsets on the host, and the split, which say where its rows are.
 void ScheduleBuilder::add_copy(BufferId from, BufferId to, Phase phase, ExpertPart part) {
   const Buffer source = schedule_.buffers[static_cast<size_t>(from)];
   Port port = source.port;
@@ -124,12 +146,12 @@ void ScheduleBuilder::add_copy(BufferId from, BufferId to, Phase phase, ExpertPa
   task.part = part;
   task.stream =
       carrier_of(source.place, schedule_.buffers[static_cast<size_t>(to)].place, task.place);
+  const ExpertPart of_use = part.guests ? ExpertPart{} : part;  // these do not share a buffer
   port.access = Access::read;
-  task.uses.push_back({from, port, part});
+  task.uses.push_back({from, port, of_use});
   port.access = Access::write;
-  task.uses.push_back({to, port, part});
-  for (const Value value : {Value::route_offsets, Value::split}) {
-    if (part.all()) break;
+  task.uses.push_back({to, port, of_use});
+  for (const Value value : offsets_of_part(part)) {
     const Key key{value, source.layer, source.micro_batch, kWhole};
     const BufferId id = newest_.at(key).at(schedule_.host_of(task.place));
     Port reads = schedule_.buffers[static_cast<size_t>(id)].port;
@@ -157,7 +179,9 @@ void ScheduleBuilder::bring_for(const Port& port, const Key& key, const Task& ta
 void ScheduleBuilder::bring(const Port& port, const Key& key, const Task& task, Place place,
                             Place rather_from) {
   if (port.access == Access::temporary || port.access == Access::write) return;
+  if (std::get<3>(key) == kAway) return bring_away(port, key, task, place);
   if (is_part(key)) return bring_part(key, task, place);
+  take_returned(key, task, place);
   auto it = newest_.find(key);
   if (it == newest_.end() || it->second.empty()) {
     if (info_of(port.value).routed) return gather_parts(key, task, place);
@@ -172,7 +196,39 @@ void ScheduleBuilder::bring(const Port& port, const Key& key, const Task& task, 
   const auto near = it->second.find(rather_from);
   const BufferId from = (near != it->second.end() ? near : it->second.begin())->second;
   const Port whole = schedule_.buffers[static_cast<size_t>(from)].port;
-  add_copy(from, new_buffer(whole, key, BufferClass::flow, place), task.phase);
+  add_copy(from, new_buffer(whole, key, BufferClass::flow, place), task.phase,
+           exchanged_part(key, task));
+}
+
+/// Of a value of this rank's rows at a device: those that other ranks compute come to the host once, for
+/// all rounds. What comes back is written there.
+void ScheduleBuilder::bring_away(const Port& port, const Key& key, const Task& task, Place place) {
+  if (port.access == Access::update || newest_[key].contains(place)) return;
+  bring_offsets(key, task, place);
+  Key whole = key;
+  std::get<3>(whole) = kWhole;
+  const BufferId from = newest_.at(whole).begin()->second;
+  const Port copied = schedule_.buffers[static_cast<size_t>(from)].port;
+  add_copy(from, new_buffer(copied, key, BufferClass::flow, place), task.phase,
+           exchanged_part(key, task));
+}
+
+/// Before the whole of a value is read: what other ranks made of this rank's rows joins what its own
+/// experts did, if there are any.
+void ScheduleBuilder::take_returned(const Key& key, const Task& task, Place place) {
+  Key away = key;
+  std::get<3>(away) = kAway;
+  if (returned_.erase(away) == 0) return;
+  const BufferId from = newest_.at(away).begin()->second;
+  const Port port = schedule_.buffers[static_cast<size_t>(from)].port;
+  std::map<Place, BufferId>& whole = newest_[key];
+  if (whole.empty()) {
+    new_buffer(port, key, BufferClass::flow, place);
+  } else {
+    whole.erase(std::next(whole.begin()), whole.end());
+  }
+  bring_offsets(key, task, place);
+  add_copy(from, newest_.at(key).begin()->second, task.phase, exchanged_part(away, task));
 }
 
 /// Where the whole value is, nothing is copied: a part lies where it lies in the whole.
@@ -226,7 +282,7 @@ void ScheduleBuilder::gather_parts(const Key& key, const Task& task, Place place
 /// Before a value, or a part of it, is written: what came before is no longer its latest version.
 void ScheduleBuilder::forget_versions(const Key& key) {
   newest_[key].clear();
-  if (!info_of(std::get<0>(key)).routed) return;
+  if (!info_of(std::get<0>(key)).routed || std::get<3>(key) == kAway) return;
   if (std::get<3>(key) != kWhole) {
     Key whole = key;
     std::get<3>(whole) = kWhole;
@@ -234,6 +290,9 @@ void ScheduleBuilder::forget_versions(const Key& key) {
     return;
   }
   Key end = key;
+  std::get<3>(end) = kAway;
+  newest_.erase(end);
+  returned_.erase(end);
   std::get<3>(end) = std::numeric_limits<Place>::max();
   newest_.erase(newest_.upper_bound(key), newest_.lower_bound(end));
 }
@@ -360,8 +419,8 @@ void ScheduleBuilder::add_exchange(TaskKind kind, Phase phase, int32_t layer, Ro
 
 void ScheduleBuilder::add_guests(Phase phase, int32_t layer, RowRange rows, int32_t guest) {
   const ExpertPart part{.place = guest, .guests = true};
-  append(TaskKind::experts, shape_of(phase, layer, kHostPlace, part, rows.count()), rows,
-         kHostPlace);
+  const Place place = place_of_own_experts(layer, phase);
+  append(TaskKind::experts, shape_of(phase, layer, place, part, rows.count()), rows, place);
 }
 
 void ScheduleBuilder::add_decide(int32_t layer, RowRange rows, Place dense) {
@@ -469,22 +528,28 @@ void ScheduleBuilder::append(TaskKind kind, const TaskShape& shape, RowRange row
       const bool reads =
           use.access == BlockAccess::read_weights || use.access == BlockAccess::add_gradient;
       const Place at = reads ? input_.compute_place(b, shape.phase) : input_.table.block(b).place;
-      const bool either = kind == TaskKind::experts && shape.decided;
+      // Those of all ranks pass the host, wherever they are.
+      const bool either = (kind == TaskKind::experts && shape.decided) ||
+                          kind == TaskKind::reduce || kind == TaskKind::give;
       HEARTH_CHECK(at == shape.place || either,
                    "schedule: a block is at another place than its task: " + describe(task));
     }
   }
-  const std::vector<Port> ports = body.ports(shape);
+  std::vector<Port> ports = body.ports(shape);
   const int32_t last = rows.none() ? 0 : rows.end;
   for (int32_t m = rows.begin; m < last; ++m) {
     for (const Port& port : ports) {
       bring_for(port, key_of(port, task, m), task, for_place);
     }
   }
-  for (const Port& port : ports) {
+  for (Port& port : ports) {
     for (int32_t m = rows.begin; m < last; ++m) {
       const Key key = key_of(port, task, m);
       const bool part = is_part(key);
+      if (std::get<3>(key) == kAway && port.access != Access::read) {
+        // The first round makes a buffer for what comes back.
+        port.access = returned_.insert(key).second ? Access::write : Access::update;
+      }
       if (part) part_of_[key] = task.part;
       task.uses.push_back({buffer_of(port, key, place_of_value(port.value, shape.place)), port,
                            part ? task.part : ExpertPart{}});

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <span>
 #include <tuple>
 #include <vector>
@@ -107,7 +108,7 @@ class ScheduleBuilder {
   /// exchanges rows with the other ranks, or their counts, on a stream of its way at the host. `guest`:
   /// the position in the group whose rows come, or are computed here; of counts none.
   void add_exchange(TaskKind kind, Phase phase, int32_t layer, RowRange rows, int32_t guest = -1);
-  /// The experts of this rank for the rows of a rank of the group.
+  /// The experts of this rank for the rows of a rank of the group, where these experts are.
   void add_guests(Phase phase, int32_t layer, RowRange rows, int32_t guest);
   /// Appends experts tasks for every part, one a place, which together must have every expert once: at
   /// devices where they live one for each micro-batch, elsewhere one for all of `rows`, so that
@@ -137,14 +138,19 @@ class ScheduleBuilder {
   /// place (else kAll).
   using Key = std::tuple<Value, int32_t, int32_t, Place>;
   static constexpr Place kWhole = ExpertPart::kAll;
+  /// Of a routed value that ranks send: its rows that other ranks compute, on the host.
+  static constexpr Place kAway = ExpertPart::kAway;
 
   TaskShape shape_of(Phase phase, int32_t layer, Place place, ExpertPart part = {},
                      int32_t segments = 1) const;
   bool divided(int32_t layer) const;
   /// Whether the key is of a part of a routed value.
   static bool is_part(const Key& key) {
-    return std::get<3>(key) != kWhole && info_of(std::get<0>(key)).routed;
+    return std::get<3>(key) >= 0 && info_of(std::get<0>(key)).routed;
   }
+  Place place_of_own_experts(int32_t layer, Phase phase) const;
+  bool sends_from_device(const Task& task) const;
+  ExpertPart exchanged_part(const Key& key, const Task& task) const;
   Key key_of(const Port& port, const Task& task, int32_t micro_batch) const;
   void append(TaskKind kind, const TaskShape& shape, RowRange rows, Place for_place);
   /// Puts the buffers of a port of a task of several micro-batches side by side.
@@ -160,6 +166,8 @@ class ScheduleBuilder {
   void bring(const Port& port, const Key& key, const Task& task, Place place,
              Place rather_from = ExpertPart::kAll);
   void bring_part(const Key& key, const Task& task, Place place);
+  void bring_away(const Port& port, const Key& key, const Task& task, Place place);
+  void take_returned(const Key& key, const Task& task, Place place);
   void gather_parts(const Key& key, const Task& task, Place place);
   /// For copies of parts: the offsets on the host, which say where their rows are.
   void bring_offsets(const Key& of, const Task& task, Place place);
@@ -183,6 +191,7 @@ class ScheduleBuilder {
   std::map<Key, std::map<Place, BufferId>>
       newest_;                         // buffers with the latest version of a value, by place
   std::map<Key, ExpertPart> part_of_;  // of keys of parts
+  std::set<Key> returned_;             // rows that came back to the host, and are read nowhere yet
   std::map<BufferId, TaskId> left_;    // of buffers given up later than their last use: when
   int32_t strips_ = 0;
 };

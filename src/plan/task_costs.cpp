@@ -42,7 +42,7 @@ double share_of_experts(const Task& task, const ModelSpec& spec) {
     const BlockUse& experts = task.blocks.front();  // of a rank that shares them, its own
     return static_cast<double>(experts.end - experts.begin) / static_cast<double>(spec.experts);
   }
-  if (shared) return 1;
+  if (shared && (task.kind != TaskKind::copy || task.part.all())) return 1;
   return static_cast<double>(task.part.experts) / static_cast<double>(spec.experts);
 }
 

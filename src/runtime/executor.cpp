@@ -1,6 +1,7 @@
 #include "runtime/executor.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <exception>
@@ -224,16 +225,28 @@ struct Executor::Impl {
                            static_cast<size_t>(task.rows.count()));
   }
 
-  /// The bytes that a copy carries: the rows that the micro-batch has, of a part the rows of its
-  /// experts, which the offsets and the split on the host tell.
-  std::pair<size_t, size_t> copied_range(const Task& task, std::span<const BoundPort> bound,
-                                         int64_t tokens) const {
+  /// The bytes [first, second) that a copy carries, in one piece or two: the rows that the micro-batch
+  /// has, of a part its rows, which the offsets and the split on the host tell.
+  std::array<std::pair<size_t, size_t>, 2> copied_ranges(const Task& task,
+                                                         std::span<const BoundPort> bound,
+                                                         int64_t tokens) const {
     const Port& port = bound[0].port;
-    if (task.part.all()) return {0, port.bytes(tokens)};
-    const auto [begin, end] =
-        part_rows(task.part.place, parts.spec.experts, bound[2].data, bound[3]);
+    if (task.part.all()) return {{{0, port.bytes(tokens)}, {0, 0}}};
     const size_t row = static_cast<size_t>(port.cols) * size_of(port.dtype);
-    return {begin * row, (end - begin) * row};
+    const auto rows = [&](size_t begin, size_t end) { return std::pair(begin * row, end * row); };
+    if (!task.part.guests) {
+      const auto [begin, end] =
+          part_rows(task.part.place, parts.spec.experts, bound[2].data, bound[3]);
+      return {rows(begin, end), {0, 0}};
+    }
+    const auto* const offsets = reinterpret_cast<const int32_t*>(bound[2].data);
+    const auto at = [&](int64_t i) { return static_cast<size_t>(offsets[i]); };
+    const ExpertRanks ranks = parts.ranks->experts();
+    const auto [first, last] = ranks.own(parts.spec.experts);
+    if (task.part.away()) {  // before this rank's experts, and behind them
+      return {rows(0, at(first)), rows(at(last), at(parts.spec.experts))};
+    }
+    return {rows(0, at((task.part.place + 1) * (last - first + 1) - 1)), {0, 0}};
   }
 
   void run_task(TaskId id, std::span<const BatchShape> batches) {
@@ -261,10 +274,14 @@ struct Executor::Impl {
   /// Returns the bytes that it carries.
   uint64_t copy(const Task& task, std::span<const BoundPort> bound,
                 std::span<const BatchShape> batches) const {
-    const auto [begin, bytes] =
-        copied_range(task, bound, batches.empty() ? 0 : batches.front().tokens);
-    if (bytes == 0) return 0;
-    device_of(task).copy(stream_of(task), bound[1].data + begin, bound[0].data + begin, bytes);
+    const int64_t tokens = batches.empty() ? 0 : batches.front().tokens;
+    uint64_t bytes = 0;
+    for (const auto& [begin, end] : copied_ranges(task, bound, tokens)) {
+      if (begin == end) continue;
+      device_of(task).copy(stream_of(task), bound[1].data + begin, bound[0].data + begin,
+                           end - begin);
+      bytes += end - begin;
+    }
     return bytes;
   }
 

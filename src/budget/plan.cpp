@@ -5,6 +5,7 @@
 
 #include "base/counted.h"
 #include "base/system.h"
+#include "budget/rank_memory.h"
 #include "budget/schedule_memory.h"
 #include "budget/waiting_inputs.h"
 #include "device/device_memory.h"
@@ -206,7 +207,7 @@ class PlanMaker {
         host_updates = host_updates || table.tensor(id).trainable;
       }
     }
-    return host_updates && device_computes;
+    return host_updates && device_computes && request_.shards.ranks == 1;
   }
 
   void make_schedules() {
@@ -283,7 +284,7 @@ class PlanMaker {
     }
     if (train != nullptr) add_sums(*train, places);
     add_reached(places);
-    add_ranks(places[kHostPlace]);
+    add_ranks(places);
     add_allowance(places[kHostPlace]);
     for (PlaceLines& place : places) place.peak = sum_of(place.lines);
     // What happened before the plan may have been the larger moment.
@@ -358,32 +359,29 @@ class PlanMaker {
     const int32_t times = std::accumulate(guests.begin(), guests.end(), 0);
     if (times > 0) {
       const uint64_t bytes = guest_gradient_bytes(subject_.table, shards);
-      places[kHostPlace].lines.push_back(
+      const Place at = guest_place(subject_.table, shards);
+      places[static_cast<size_t>(at)].lines.push_back(
           {{MemoryUse::sums},
            "gradients of other ranks' rows",
            static_cast<uint64_t>(times) * bytes,
            "derived: those of this rank's experts, " + counted(times, "time") + " more"});
     }
-    const uint64_t staging = staging_bytes(train, subject_.table, shards);
+    const uint64_t staging = staging_bytes(train, subject_.table, shards, subject_.hosts);
     if (staging == 0) return;
     places[kHostPlace].lines.push_back({{MemoryUse::sums},
                                         "gradients from other ranks",
                                         staging,
-                                        "derived: of the layer with the most of them"});
+                                        "derived: of the layer with the most of them, and what "
+                                        "goes between devices and other ranks"});
   }
 
-  /// Ranks that are threads share the process.
-  void add_ranks(PlaceLines& host) const {
+  /// Ranks that are threads share the process. As if all had the same devices.
+  void add_ranks(std::vector<PlaceLines>& places) const {
     const auto others = static_cast<uint64_t>(request_.shards.ranks - 1);
     if (others == 0 || !request_.shards.are_threads) return;
+    PlaceLines& host = places[kHostPlace];
     uint64_t own = 0;
-    for (const MemoryLine& line : host.lines) {
-      const MemoryUse use = line.id.use;
-      const bool of_rank = use == MemoryUse::parameters || use == MemoryUse::activations ||
-                           use == MemoryUse::scratch || use == MemoryUse::sums ||
-                           use == MemoryUse::schedules || use == MemoryUse::reading;
-      if (of_rank) own += line.bytes;
-    }
+    for (const MemoryLine& line : host.lines) own += is_of_rank(line.id.use) ? line.bytes : 0;
     const auto of_rank = [&](int32_t rank) {
       ParameterTable table = subject_.table;
       RankShards shards = request_.shards;
@@ -402,13 +400,21 @@ class PlanMaker {
              (request_.shards.experts().divided() ? ", and its own experts alone" : "")});
   }
 
-  /// What differs between ranks: copies of parameters, and gradients of other ranks' rows.
+  /// What differs between ranks, in the host's memory: copies of parameters, and gradients of other
+  /// ranks' rows.
   uint64_t rank_bytes(const ParameterTable& table, const RankShards& shards) const {
+    const auto is_reached = [&](Place at) {
+      return subject_.places[static_cast<size_t>(at)].host_reaches;
+    };
     uint64_t bytes = 0;
-    for (const ParameterArena& arena : parameter_arenas(table, plan_.policy)) bytes += arena.bytes;
+    for (const ParameterArena& arena : parameter_arenas(table, plan_.policy)) {
+      if (is_reached(arena.place)) bytes += arena.bytes;
+    }
     const std::vector<int32_t> guests = guest_gradients(shards);
-    const int32_t times = std::accumulate(guests.begin(), guests.end(), 0);
-    return bytes + static_cast<uint64_t>(times) * guest_gradient_bytes(table, shards);
+    const auto times = static_cast<uint64_t>(std::accumulate(guests.begin(), guests.end(), 0));
+    return bytes + (is_reached(guest_place(table, shards))
+                        ? times * guest_gradient_bytes(table, shards)
+                        : 0);
   }
 
   /// Memory of devices that is the host's, too.

@@ -107,6 +107,9 @@ struct Plan {
   std::optional<Schedule> eval;
   std::optional<Schedule> decode;
   std::vector<PlaceLines> places;  // the host, then the devices of the run
+  /// By rank, from 1 on, and place: what they take of it for themselves (budget/rank_memory.h). Empty: not
+  /// known, or there are none.
+  std::vector<std::vector<PlaceLines>> others;
   /// By place: slots for blocks that live on the host; empty: none travel there.
   std::vector<std::vector<SlotClass>> slots;
 

@@ -104,7 +104,7 @@ void reduce_to_owners(Communicator& comm, CommLabel label, const OpSet& ops, Str
       }
     }
     for (const View& mine : gradient.mine) {
-      if (mine.data != sum.data) ops.clear(stream, flat(mine));
+      if (mine.data != sum.data && !gradient.copied) ops.clear(stream, flat(mine));
     }
   }
 }

@@ -26,14 +26,16 @@ struct SharedGradient {
   std::vector<View> mine = {};
   /// At the owner: where the sum goes. May be one of `mine`.
   View sum = {};
+  /// Whether `mine` are copies, whose content does not matter afterwards.
+  bool copied = false;
 };
 
 /// Bytes that the owner needs for what others send, for one call with these gradients. The largest
 /// of all calls is planned.
 size_t staging_bytes(const Owners& owners, int32_t rank, std::span<const SharedGradient> gradients);
 
-/// Sums gradients at the owners of their blocks. Then `mine` is zero, but for `sum`: the next step
-/// may add to it. A subtree goes over the link to its owner once. Takes the scratch of
+/// Sums gradients at the owners of their blocks. Then `mine` is zero, but for `sum`, and for copies: the
+/// next step may add to it. A subtree goes over the link to its owner once. Takes the scratch of
 /// OpTable::row_scratch. Raises PeerError.
 void reduce_to_owners(Communicator& comm, CommLabel label, const OpSet& ops, Stream& stream,
                       const Owners& owners, std::span<const SharedGradient> gradients,

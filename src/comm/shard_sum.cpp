@@ -61,4 +61,17 @@ std::vector<PartialSum> join_partial_sums(const OpSet& ops, Stream& stream, int3
   return joined;
 }
 
+std::vector<PartialSum> joined_partial_sums(int32_t shards, std::span<const PartialSum> sums) {
+  std::vector<PartialSum> joined;
+  for (const PartialSum& next : sums) {
+    joined.push_back(next);
+    while (joined.size() >= 2 &&
+           are_halves(shards, joined[joined.size() - 2].range, joined.back().range)) {
+      joined[joined.size() - 2].range.end = joined.back().range.end;
+      joined.pop_back();
+    }
+  }
+  return joined;
+}
+
 }  // namespace hearth

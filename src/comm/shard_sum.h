@@ -55,5 +55,7 @@ void push_partial_sum(const OpSet& ops, Stream& stream, int32_t shards,
 /// subtrees_of what they cover together. Takes the scratch of OpTable::row_scratch.
 std::vector<PartialSum> join_partial_sums(const OpSet& ops, Stream& stream, int32_t shards,
                                           std::span<const PartialSum> sums);
+/// What remained when they were joined.
+std::vector<PartialSum> joined_partial_sums(int32_t shards, std::span<const PartialSum> sums);
 
 }  // namespace hearth

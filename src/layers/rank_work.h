@@ -42,9 +42,11 @@ class RankWork {
   /// where this rank's rows do; may be empty.
   virtual View gradient_for(int32_t guest, View own) const = 0;
   /// The gradients at a place have all micro-batches of a shard of this rank, which are counted from
-  /// 0: adds them to those of the shards before (comm/shard_sum.h).
+  /// 0: adds them to those of the shards before (comm/shard_sum.h). The last one also joins what the
+  /// rows of several ranks have come to.
   virtual void end_shard(const OpSet& ops, Stream& stream, Place place, int32_t shard) = 0;
-  /// Gradients of trained blocks to their owners. All ranks call these three in the same order.
+  /// Gradients of trained blocks, which may be at devices, to their owners. All ranks call these three
+  /// in the same order, on the host.
   virtual void reduce(const OpSet& ops, Stream& stream, std::span<const BlockId> blocks) = 0;
   /// `norms`: f64, one per trained tensor, of which this rank knows those that it owns. Afterwards all.
   virtual void gather_norms(View norms) = 0;

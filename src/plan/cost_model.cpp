@@ -149,7 +149,9 @@ TaskCost task_cost(const Schedule& schedule, const Task& task, const BatchWork& 
     if (ranks.shards.shards == 1 && ranks.shards.ranks == 1) return cost;
     cost.memory_s = seconds_of_bytes(swept_bytes(task, ranks, table), ranks);
     if (kind_costs(task.kind).talks) {
-      cost.link_s = ranks.links.latency_s() + seconds_between(task, batch, spec, table, ranks);
+      cost.link_s =
+          ranks.links.latency_s() + seconds_between(task, batch, spec, table, ranks) +
+          (ranks.shards.ranks > 1 ? staged_seconds(schedule, task, ranks, table, rates.links) : 0);
     }
     return cost;
   }

@@ -132,6 +132,35 @@ double swept_bytes(const Task& task, const RankCosts& costs, const ParameterTabl
   return *std::ranges::max_element(bytes);
 }
 
+double staged_seconds(const Schedule& schedule, const Task& task, const RankCosts& costs,
+                      const ParameterTable& table, std::span<const LinkRates> links) {
+  if (task.kind != TaskKind::reduce && task.kind != TaskKind::give) return 0;
+  double seconds = 0;
+  const auto pass = [&](const LinkRate& link, double bytes) {
+    seconds += link.latency_s + (link.bytes_per_s > 0 ? bytes / link.bytes_per_s : 0);
+  };
+  const int32_t rank = costs.shards.rank;
+  for (const BlockUse& use : task.blocks) {
+    for (BlockId block = use.begin; block < use.end; ++block) {
+      const Place place = table.block(block).place;
+      const bool used = schedule.is_device(place) && costs.owners.uses(block, rank);
+      if (!used || static_cast<size_t>(place) >= links.size()) continue;
+      const LinkRates& link = links[static_cast<size_t>(place)];
+      const double elements = trained_elements(table, block);
+      const bool owned = costs.owners.owner(block) == rank;
+      if (task.kind == TaskKind::give) {
+        pass(owned ? link.out : link.in, static_cast<double>(costs.weight_bytes) * elements);
+        continue;
+      }
+      for (const BlockShare& subtree : costs.owners.subtrees(block)) {
+        if (subtree.rank == rank) pass(link.out, 4 * elements);
+      }
+      if (owned) pass(link.in, 4 * elements);
+    }
+  }
+  return seconds;
+}
+
 double copied_bytes(const Traffic& traffic, const RankShards& shards) {
   return shards.are_threads ? 2 * traffic.total() / static_cast<double>(shards.ranks) : 0;
 }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "comm/owners.h"
+#include "device/link_rate.h"
 #include "plan/rank_links.h"
 #include "plan/schedule.h"
 
@@ -38,6 +39,10 @@ Traffic traffic_of(const Task& task, const RankCosts& costs, const ParameterTabl
                    const RoutedRows& rows = {});
 /// Bytes that a task reads and writes for sums over shards, of the rank that has most to do.
 double swept_bytes(const Task& task, const RankCosts& costs, const ParameterTable& table);
+/// Seconds in which this rank's devices and its host pass each other what a task of a kind that talks
+/// sends, if their links are free. `links`: by place, with rates where they have a limit.
+double staged_seconds(const Schedule& schedule, const Task& task, const RankCosts& costs,
+                      const ParameterTable& table, std::span<const LinkRates> links);
 /// Bytes that a rank reads and writes to move messages: those of threads are copies in memory, made
 /// by all ranks together.
 double copied_bytes(const Traffic& traffic, const RankShards& shards);

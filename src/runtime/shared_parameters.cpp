@@ -38,22 +38,28 @@ View gradients_of(const ParameterTable& table, BlockId block) {
   return {};
 }
 
-ConstBytes sent(const View& view) {
-  return {static_cast<const std::byte*>(view.data), view.bytes()};
-}
-Bytes received(const View& view) { return {static_cast<std::byte*>(view.raw()), view.bytes()}; }
+/// What `give` brings of a run: what products read.
+const View& given_copy(const UpdateRun& run) { return run.working ? run.working : run.master; }
 
-/// The copies of a block that only its owner has after a step, run by run. `given`: `give` has brought
-/// what products read to where they go.
-std::vector<View> kept_by_owner(const ParameterTable& table, BlockId block, bool given) {
-  std::vector<View> copies;
-  for (const UpdateRun& run : update_runs(table, block, block + 1)) {
-    copies.push_back(run.moment1);
-    copies.push_back(run.moment2);
-    if (run.working || !given) copies.push_back(run.master);
+/// f(block, tensor, role) of what a trained tensor keeps: the same on all ranks.
+template <class F>
+void each_trained_copy(const ParameterTable& table, const F& f) {
+  for (BlockId block = 0; block < std::ssize(table.blocks()); ++block) {
+    for (TensorId id = table.block(block).begin; id < table.block(block).end; ++id) {
+      if (!table.tensor(id).trainable) continue;
+      for (const CopyRole role : {CopyRole::master, CopyRole::moment1, CopyRole::moment2}) {
+        f(block, id, role);
+      }
+    }
   }
-  return copies;
 }
+
+/// Empty: this rank has none.
+const View& kept_copy(const ParameterTable& table, TensorId id, CopyRole role) {
+  return table.tensor(id).copies[static_cast<int>(role)].view;
+}
+
+View at_host(std::byte* data, const View& of) { return {data, of.dtype, of.rows, of.cols}; }
 
 /// The routed expert of a block, itself or the base of an adapter; null if it is of none.
 const Block* expert_of(const ParameterTable& table, BlockId block) {
@@ -147,29 +153,49 @@ std::vector<int32_t> guest_gradients(const RankShards& shards) {
   return copies;
 }
 
+Place guest_place(const ParameterTable& table, const RankShards& shards) {
+  Place place = -1;
+  each_shared_expert(table, owners_of(table, shards), shards, [&](BlockId block) {
+    HEARTH_CHECK(place < 0 || place == table.block(block).place,
+                 "shared parameters: experts of one rank at several places");
+    place = table.block(block).place;
+  });
+  return std::max(place, kHostPlace);
+}
+
 size_t staging_bytes(const Schedule& schedule, const ParameterTable& table,
-                     const RankShards& shards) {
+                     const RankShards& shards, int32_t hosts) {
   if (shards.ranks == 1) return 0;
   const Owners owners = owners_of(table, shards);
   size_t most = 0;
   for (const Task& task : schedule.tasks) {
-    if (task.kind != TaskKind::reduce) continue;
+    if (task.kind != TaskKind::reduce && task.kind != TaskKind::give) continue;
     std::vector<SharedGradient> gradients;
+    size_t of_devices = 0;
     for (const BlockId block : numbers_of(task.blocks)) {
       gradients.push_back({block, DType::f32, gradient_elements(table, block)});
+      if (table.block(block).place < hosts || !owners.uses(block, shards.rank)) continue;
+      const std::vector<BlockShare> subtrees = owners.subtrees(block);
+      const auto own = std::ranges::count(subtrees, shards.rank, &BlockShare::rank);
+      of_devices += static_cast<size_t>(own) * align_up(gradient_bytes(table, block));
     }
-    most = std::max(most, staging_bytes(owners, shards.rank, gradients));
+    const bool reduces = task.kind == TaskKind::reduce;
+    most =
+        std::max(most, of_devices + (reduces ? staging_bytes(owners, shards.rank, gradients) : 0));
+    if (of_devices > 0) most = std::max(most, kMovedBytes);
   }
   return most;
 }
 
 SharedParameters::SharedParameters(const RankShards& shards, ParameterTable& table, Memory memory,
-                                   RankTeam* team)
+                                   RankTeam* team, std::span<Device* const> devices, int32_t hosts)
     : shards_(shards),
       table_(table),
       memory_(std::move(memory)),
       team_(team),
-      owners_(owners_of(table, shards)) {
+      owners_(owners_of(table, shards)),
+      stage_(devices, hosts),
+      guest_place_(guest_place(table, shards)) {
   HEARTH_CHECK(team == nullptr ? shards.ranks == 1
                                : shards.ranks == team->size() && shards.rank == team->rank(),
                "shared parameters: a plan for other ranks");
@@ -206,7 +232,9 @@ void SharedParameters::exchange(Stream& stream, RowsGo go, std::span<const SentR
     }
   }
   for (const ReceivedRows& rows : in) {
-    if (rows.rows.rows > 0) from.push_back({rows.from, received(rows.rows)});
+    if (rows.rows.rows > 0) {
+      from.push_back({rows.from, {static_cast<std::byte*>(rows.rows.raw()), rows.rows.bytes()}});
+    }
   }
   stream.synchronize();
   Communicator& comm = *channel.comm;
@@ -239,23 +267,36 @@ std::vector<BlockId> SharedParameters::trained_blocks() const {
   return blocks;
 }
 
+void SharedParameters::end_arena(const OpSet& ops, Stream& stream, ShardRange range, int32_t shard,
+                                 size_t bytes, std::byte* gradients,
+                                 std::span<std::byte* const> aside) const {
+  std::vector<View> views;
+  for (std::byte* const data : aside) views.push_back(rows_of_arena(data, bytes));
+  ShardSum(ops, shards_.shards, range, rows_of_arena(gradients, bytes), views)
+      .end(stream, range.begin + shard);
+}
+
 void SharedParameters::end_shard(const OpSet& ops, Stream& stream, Place place, int32_t shard) {
   const auto at = static_cast<size_t>(place);
-  const auto end = [&](ShardRange range, size_t bytes, std::byte* gradients,
-                       std::span<std::byte* const> aside) {
-    std::vector<View> views;
-    for (std::byte* const data : aside) views.push_back(rows_of_arena(data, bytes));
-    ShardSum(ops, shards_.shards, range, rows_of_arena(gradients, bytes), views)
-        .end(stream, range.begin + shard);
-  };
   const std::span<std::byte> arena = memory_.gradients[at];
   if (arena.empty()) return;  // nothing that is trained is here
-  if (shards_.computes()) end(shards_.range(), arena.size(), arena.data(), memory_.aside[at]);
-  if (place != kHostPlace) return;
-  const size_t bytes = guest_bytes_;
+  if (shards_.computes()) {
+    end_arena(ops, stream, shards_.range(), shard, arena.size(), arena.data(), memory_.aside[at]);
+  }
+  if (place != guest_place_) return;
   for (int32_t guest = 0; guest < std::ssize(memory_.guests); ++guest) {
     const std::vector<std::byte*>& of = memory_.guests[static_cast<size_t>(guest)];
-    if (!of.empty()) end(range_of_guest(guest), bytes, of.front(), std::span(of).subspan(1));
+    if (of.empty()) continue;
+    end_arena(ops, stream, range_of_guest(guest), shard, guest_bytes_, of.front(),
+              std::span(of).subspan(1));
+  }
+  if (shard + 1 == shards_.count()) join_guests(ops, stream);
+}
+
+/// Each expert has sums of several ranks' shards, at one place.
+void SharedParameters::join_guests(const OpSet& ops, Stream& stream) const {
+  for (const ExpertGradients& expert : experts_) {
+    join_partial_sums(ops, stream, shards_.shards, sums_of(ops, expert.block));
   }
 }
 
@@ -296,18 +337,51 @@ std::vector<PartialSum> SharedParameters::sums_of(const OpSet& ops, BlockId bloc
   return sums;
 }
 
+std::byte* SharedParameters::room(size_t bytes, size_t& used) const {
+  std::byte* const data = memory_.staging.data + used;
+  used += align_up(bytes);
+  HEARTH_CHECK(used <= memory_.staging.bytes, "shared parameters: too little staging memory");
+  return data;
+}
+
+/// A copy of it on the host, on its way.
+View SharedParameters::staged_gradient(BlockId block, const View& gradient, size_t& used) {
+  std::byte* const data = room(gradient.bytes(), used);
+  stage_.to_host(place_of(block), data, gradient.data, gradient.bytes(), block, true);
+  return at_host(data, gradient);
+}
+
 void SharedParameters::reduce(const OpSet& ops, Stream& stream, std::span<const BlockId> blocks) {
   std::vector<SharedGradient> shared;
   for (const BlockId block : blocks) {
     shared.push_back({block, DType::f32, gradient_elements(table_, block)});
-    SharedGradient& one = shared.back();
-    if (!uses(block)) continue;
-    std::vector<PartialSum> sums = sums_of(ops, block);
-    if (experts().divided()) sums = join_partial_sums(ops, stream, shards_.shards, sums);
-    for (const PartialSum& partial : sums) one.mine.push_back(partial.sum);
-    if (owns(block)) one.sum = gradients_of(table_, block);
   }
-  reduce_to_owners(team_->comm(), team_->next(), ops, stream, owners_, shared, memory_.staging);
+  const size_t incoming = hearth::staging_bytes(owners_, shards_.rank, shared);
+  size_t used = incoming;
+  std::vector<std::pair<BlockId, View>> at_devices;  // that were copied
+  for (SharedGradient& one : shared) {
+    if (!uses(one.block)) continue;
+    one.copied = is_at_device(one.block);
+    for (const PartialSum& partial : joined_partial_sums(shards_.shards, sums_of(ops, one.block))) {
+      one.mine.push_back(one.copied ? staged_gradient(one.block, partial.sum, used) : partial.sum);
+      if (one.copied) at_devices.emplace_back(one.block, partial.sum);
+    }
+    if (owns(one.block)) one.sum = one.copied ? one.mine.front() : gradients_of(table_, one.block);
+  }
+  stage_.synchronize();
+  reduce_to_owners(team_->comm(), team_->next(), ops, stream, owners_, shared,
+                   {memory_.staging.data, incoming});
+  stream.synchronize();  // its sums are copied back
+  for (const auto& [block, gradient] : at_devices) {
+    if (owns(block) && gradient.data == gradients_of(table_, block).data) continue;
+    stage_.clear(place_of(block), gradient.raw(), gradient.bytes());
+  }
+  for (const SharedGradient& one : shared) {
+    if (!one.copied || !one.sum) continue;
+    stage_.to_device(place_of(one.block), gradients_of(table_, one.block).raw(), one.sum.data,
+                     one.sum.bytes(), one.block, true);
+  }
+  stage_.synchronize();
 }
 
 void SharedParameters::gather_norms(View norms) {
@@ -320,50 +394,129 @@ void SharedParameters::gather_norms(View norms) {
 
 void SharedParameters::give(Stream& stream, std::span<const BlockId> blocks) {
   std::vector<SharedCopy> copies;
+  std::vector<std::pair<View, View>> staged;  // on the host, and where they go at a device
+  std::vector<BlockId> staged_of;
+  size_t used = 0;
   for (const BlockId block : blocks) {
     if (!uses(block)) continue;
     for (const UpdateRun& run : update_runs(table_, block, block + 1)) {
-      copies.push_back({block, run.working ? run.working : run.master});
+      View copy = given_copy(run);
+      if (is_at_device(block)) {
+        const View on_host = at_host(room(copy.bytes(), used), copy);
+        if (owns(block)) {
+          stage_.to_host(place_of(block), on_host.raw(), copy.data, copy.bytes(), block, false);
+        } else {
+          staged.emplace_back(on_host, copy);
+          staged_of.push_back(block);
+        }
+        copy = on_host;
+      }
+      copies.push_back({block, copy});
       for (TensorId id = run.begin; !owns(block) && id < run.end; ++id) {
         table_.mark_updated(id, static_cast<bool>(run.working));
       }
     }
   }
+  stage_.synchronize();
   give_to_users(team_->comm(), team_->next(), stream, owners_, copies);
+  for (size_t i = 0; i < staged.size(); ++i) {
+    const auto& [on_host, copy] = staged[i];
+    stage_.to_device(place_of(staged_of[i]), copy.raw(), on_host.data, copy.bytes(), staged_of[i],
+                     false);
+  }
+  stage_.synchronize();
 }
 
-void SharedParameters::spread() {
+void SharedParameters::move(std::span<const Move> moves) {
+  constexpr auto kMost = static_cast<int64_t>(kMovedBytes / sizeof(float));
   std::vector<Outgoing> out;
   std::vector<Incoming> in;
-  for (const BlockId block : trained_blocks()) {
-    for (const UpdateRun& run : update_runs(table_, block, block + 1)) {
-      for (int32_t rank = 1; rank < shards_.ranks; ++rank) {
-        const bool moments = owners_.owner(block) == rank;
-        for (const View& copy : {run.master, run.moment1, run.moment2}) {
-          if (!moments && copy.data != run.master.data) continue;
-          if (!owners_.uses(block, rank)) continue;
-          if (shards_.rank == 0) out.push_back({rank, sent(copy)});
-          if (shards_.rank == rank) in.push_back({0, received(copy)});
+  struct Arrived {
+    BlockId block;
+    std::byte *target, *staged;
+    size_t bytes;
+  };
+  std::vector<Arrived> arrived;
+  int64_t elements = 0;  // of this batch
+  size_t used = 0;
+  const auto send = [&] {
+    if (elements == 0) return;
+    stage_.synchronize();
+    team_->comm().wait_for(team_->comm().transfer(team_->next(), std::move(out), std::move(in)));
+    for (const Arrived& a : arrived) {
+      stage_.to_device(place_of(a.block), a.target, a.staged, a.bytes, a.block, false);
+    }
+    stage_.synchronize();
+    out.clear();
+    in.clear();
+    arrived.clear();
+    elements = 0;
+    used = 0;
+  };
+  for (const Move& move : moves) {
+    for (int64_t begin = 0; begin < move.elements;) {
+      if (elements == kMost) send();
+      const int64_t n = std::min(kMost - elements, move.elements - begin);
+      // Whole lines of staging memory, on all ranks alike.
+      elements = std::min(
+          kMost, elements + static_cast<int64_t>(align_up(static_cast<size_t>(n) * sizeof(float)) /
+                                                 sizeof(float)));
+      const size_t bytes = static_cast<size_t>(n) * sizeof(float);
+      const auto offset = static_cast<size_t>(begin) * sizeof(float);
+      begin += n;
+      if (!move.copy) continue;
+      std::byte* data = static_cast<std::byte*>(move.copy.raw()) + offset;
+      const bool sends = move.from == shards_.rank;
+      if (is_at_device(move.block)) {
+        std::byte* const staged = room(bytes, used);
+        if (sends) {
+          stage_.to_host(place_of(move.block), staged, data, bytes, move.block, false);
+        } else {
+          arrived.push_back({move.block, data, staged, bytes});
         }
+        data = staged;
+      }
+      for (const int32_t to : move.to) {
+        if (sends) out.push_back({to, {data, bytes}});
+        if (to == shards_.rank) in.push_back({move.from, {data, bytes}});
       }
     }
   }
-  team_->comm().wait_for(team_->comm().transfer(team_->next(), std::move(out), std::move(in)));
+  send();
+  stage_.take_copies();  // of no step
+}
+
+void SharedParameters::spread() {
+  std::vector<Move> moves;
+  each_trained_copy(table_, [&](BlockId block, TensorId id, CopyRole role) {
+    Move move{block, 0, {}, {}, table_.tensor(id).size()};
+    for (int32_t rank = 1; rank < shards_.ranks; ++rank) {
+      const bool has = role == CopyRole::master || owners_.owner(block) == rank;
+      if (has && owners_.uses(block, rank)) move.to.push_back(rank);
+    }
+    const bool takes_part =
+        shards_.rank == 0 || std::ranges::find(move.to, shards_.rank) != move.to.end();
+    if (takes_part && !move.to.empty()) move.copy = kept_copy(table_, id, role);
+    moves.push_back(std::move(move));
+  });
+  move(moves);
   if (shards_.rank > 0) refresh_working_copies(table_);
 }
 
 void SharedParameters::collect() {
-  std::vector<Outgoing> out;
-  std::vector<Incoming> in;
-  for (const BlockId block : trained_blocks()) {
+  std::vector<Move> moves;
+  each_trained_copy(table_, [&](BlockId block, TensorId id, CopyRole role) {
     const int32_t owner = owners_.owner(block);
-    if (owner == 0) continue;
-    for (const View& copy : kept_by_owner(table_, block, owners_.uses(block, 0))) {
-      if (shards_.rank == owner) out.push_back({0, sent(copy)});
-      if (shards_.rank == 0) in.push_back({owner, received(copy)});
-    }
-  }
-  team_->comm().wait_for(team_->comm().transfer(team_->next(), std::move(out), std::move(in)));
+    if (owner == 0) return;
+    // Without working copies, `give` has brought the masters.
+    const bool given = role == CopyRole::master && owners_.uses(block, 0) &&
+                       !kept_copy(table_, id, CopyRole::working);
+    const bool takes_part = shards_.rank == 0 || shards_.rank == owner;
+    Move move{block, owner, {0}, {}, table_.tensor(id).size()};
+    if (takes_part && !given) move.copy = kept_copy(table_, id, role);
+    moves.push_back(std::move(move));
+  });
+  move(moves);
   if (shards_.rank > 0 || !experts().divided()) return;
   for (const BlockId block : trained_blocks()) {
     for (TensorId id = table_.block(block).begin; !uses(block) && id < table_.block(block).end;

@@ -15,6 +15,7 @@
 #include "comm/reduce.h"
 #include "layers/rank_work.h"
 #include "plan/schedule.h"
+#include "runtime/device_stage.h"
 
 namespace hearth {
 
@@ -38,9 +39,16 @@ size_t guest_gradient_bytes(const ParameterTable& table, const RankShards& shard
 /// those that are put aside; for itself 0.
 std::vector<int32_t> guest_gradients(const RankShards& shards);
 
-/// The memory of gradients on their way to this rank: for the largest reduce task of a schedule.
+/// Where the gradients of this rank's experts are, with those of other ranks' rows beside them.
+Place guest_place(const ParameterTable& table, const RankShards& shards);
+
+/// The memory, on the host, of what is on its way between ranks: of the largest reduce or give task of a
+/// schedule, gradients that come to this rank, and what passes the host between a device and the other
+/// ranks. If something is at a device (places from `hosts` on), at least kMovedBytes.
 size_t staging_bytes(const Schedule& schedule, const ParameterTable& table,
-                     const RankShards& shards);
+                     const RankShards& shards, int32_t hosts);
+/// Between steps, ranks move weights and moments in pieces of together at most so many bytes.
+inline constexpr size_t kMovedBytes = size_t{4} << 20;
 
 /// One rank. Calls come from the rank's streams, and between steps from its main thread.
 class SharedParameters : public RankWork {
@@ -49,13 +57,15 @@ class SharedParameters : public RankWork {
   struct Memory {
     std::vector<std::span<std::byte>> gradients;  // arena of the gradients, by place
     std::vector<std::vector<std::byte*>> aside;   // by place: gradients_aside of such arenas
-    Bytes staging;
+    Bytes staging;                                // on the host
     /// By position in the group that shares the experts, this rank's left out: memory of
-    /// guest_gradient_bytes, for the gradients and then for those put aside.
+    /// guest_gradient_bytes at guest_place, for the gradients and then for those put aside.
     std::vector<std::vector<std::byte*>> guests = {};
   };
-  /// `table` is bound, and `team` is null with one rank. Both must outlive the object.
-  SharedParameters(const RankShards& shards, ParameterTable& table, Memory memory, RankTeam* team);
+  /// `table` is bound, and `team` is null with one rank. Both must outlive the object, and so must the
+  /// devices: of all places, the first `hosts` the host's.
+  SharedParameters(const RankShards& shards, ParameterTable& table, Memory memory, RankTeam* team,
+                   std::span<Device* const> devices, int32_t hosts);
 
   ExpertRanks experts() const override { return shards_.experts(); }
   void exchange(Stream& stream, RowsGo go, std::span<const SentRows> out,
@@ -70,6 +80,8 @@ class SharedParameters : public RankWork {
   /// `collect`: what only owners have since, to rank 0.
   void spread();
   void collect();
+  /// What passed between devices and the host since the last call, by steady_link_clock.
+  std::vector<BlockCopy> take_copies() { return stage_.take_copies(); }
 
  private:
   /// Gradients of a block of an expert, and where they are among a guest's.
@@ -81,8 +93,26 @@ class SharedParameters : public RankWork {
   bool owns(BlockId block) const { return owners_.owner(block) == shards_.rank; }
   bool uses(BlockId block) const { return owners_.uses(block, shards_.rank); }
   std::vector<BlockId> trained_blocks() const;
-  /// Of a block: what each shard of this rank, or of its group, has come to.
+  /// Of a block: what the shards of this rank, or of each rank of its group, have come to.
   std::vector<PartialSum> sums_of(const OpSet& ops, BlockId block) const;
+  void join_guests(const OpSet& ops, Stream& stream) const;
+  void end_arena(const OpSet& ops, Stream& stream, ShardRange range, int32_t shard, size_t bytes,
+                 std::byte* gradients, std::span<std::byte* const> aside) const;
+  Place place_of(BlockId block) const { return table_.block(block).place; }
+  bool is_at_device(BlockId block) const { return stage_.is_device(place_of(block)); }
+  /// Room in the staging memory, from `used` on, which it raises.
+  std::byte* room(size_t bytes, size_t& used) const;
+  View staged_gradient(BlockId block, const View& gradient, size_t& used);
+  /// A copy of a tensor that goes from one rank to others.
+  struct Move {
+    BlockId block;
+    int32_t from;
+    std::vector<int32_t> to;
+    View copy;         // empty: this rank has no part in it
+    int64_t elements;  // f32
+  };
+  /// All ranks call it with moves of the same sizes in the same order.
+  void move(std::span<const Move> moves);
   std::vector<View> aside_of(Place place, const View& gradient) const;
   ShardRange range_of_guest(int32_t guest) const;
 
@@ -91,6 +121,8 @@ class SharedParameters : public RankWork {
   const Memory memory_;
   RankTeam* const team_;
   const Owners owners_;
+  DeviceStage stage_;
+  const Place guest_place_;
   size_t guest_bytes_ = 0;                // guest_gradient_bytes
   std::vector<ExpertGradients> experts_;  // by address; empty: ranks do not share experts
   struct Channel {

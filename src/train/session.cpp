@@ -122,17 +122,23 @@ void Session::make_shared(std::span<Device* const> devices, std::span<const Plac
     }
   }
   const size_t of_guest = guest_gradient_bytes(table_, shards);
+  const Place of_experts = guest_place(table_, shards);
   for (const int32_t count : guest_gradients(shards)) {
     std::vector<std::byte*>& copies = memory.guests.emplace_back();
     for (int32_t i = 0; of_guest > 0 && i < count; ++i) {
-      copies.push_back(reserve(kHostPlace, "gradients of other ranks' rows", of_guest));
+      copies.push_back(reserve(of_experts, "gradients of other ranks' rows", of_guest));
     }
   }
-  const size_t staging = staging_bytes(plan_.train->schedule, table_, shards);
+  const int32_t hosts = opened_.devices.hosts;
+  const size_t staging = staging_bytes(plan_.train->schedule, table_, shards, hosts);
   if (staging > 0) {
     memory.staging = {reserve(kHostPlace, "gradients from other ranks", staging), staging};
+    for (Device* const device : devices.subspan(static_cast<size_t>(hosts))) {
+      pinned_.push_back(device->pin(memory.staging.data, staging));
+    }
   }
-  shared_ = std::make_unique<SharedParameters>(shards, table_, std::move(memory), team_);
+  shared_ =
+      std::make_unique<SharedParameters>(shards, table_, std::move(memory), team_, devices, hosts);
 }
 
 void Session::make_predictor() {
@@ -195,7 +201,7 @@ MeasuredMemory Session::measured_memory() const {
   for (const PlacedArena& of : parameters_) {
     measured.arenas.push_back({parameters_of(of.role), of.arena->resident_bytes(), of.place});
   }
-  for (const Place at : model_.of_model.all()) {
+  for (Place at = kHostPlace; at < std::ssize(opened_.devices.places); ++at) {
     uint64_t bytes = 0;
     for (const PlacedArena& of : sums_) bytes += of.place == at ? of.arena->resident_bytes() : 0;
     if (bytes > 0) measured.arenas.push_back({{MemoryUse::sums}, bytes, at});
@@ -352,6 +358,7 @@ std::optional<StepResult> Session::train_step(const std::vector<MicroBatch>& bat
   const Executor::LoadedExperts loaded = train_->loaded_experts();
   if (loaded.tokens > 0) result.expert_hit_rate = loaded.came_before / loaded.tokens;
   block_copies_ = take_block_copies(start);
+  if (shared_) add_rank_copies(start);
   result.use = use_of(plan_.train->schedule, trace_, opened_.devices.names(), block_copies_);
   for (size_t at = 0; at < opened_.devices.places.size(); ++at) {
     const ComputePlace& place = opened_.devices.places[at];

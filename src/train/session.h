@@ -204,6 +204,8 @@ class Session {
   std::vector<double> take_shares(double seconds);
   /// The copies of blocks since the last call, from `start` of the clock on.
   std::vector<BlockCopy> take_block_copies(double start);
+  /// Those between devices and the host for other ranks, too.
+  void add_rank_copies(double start);
   /// Runs one micro-batch outside of training; its copies of blocks are in no timeline.
   void run_alone(Executor& executor, const BatchShape& shape);
   /// Loads the initial adapters. Does nothing if there are none.
@@ -217,6 +219,7 @@ class Session {
   ParameterTable table_;
   RankTeam* const team_;
   std::vector<PlacedArena> parameters_, sums_;  // sums_: gradients aside, and from other ranks
+  std::vector<std::shared_ptr<void>> pinned_;   // what goes between ranks
   std::unique_ptr<SharedParameters> shared_;
   Workspace workspace_;
   std::vector<PlaceParts> parts_;

@@ -96,6 +96,14 @@ std::vector<BlockCopy> Session::take_block_copies(double start) {
   return copies;
 }
 
+void Session::add_rank_copies(double start) {
+  for (BlockCopy copy : shared_->take_copies()) {
+    copy.begin = std::max(0.0, copy.begin - start);
+    copy.end = std::max(0.0, copy.end - start);
+    block_copies_.push_back(copy);
+  }
+}
+
 double Session::late_loads() const {
   double sum = 0;
   for (const auto& residency : residencies_) {

@@ -358,7 +358,7 @@ void LayerTasks::add_layer_backward_at_once(int32_t layer, RowRange rows, bool r
 }
 
 void LayerTasks::end_shard(int32_t shard) {
-  if (input_.shards.count() == 1) return;
+  if (input_.shards.count() == 1 && !ranks_.divided()) return;
   for (const Place place : trained_places(input_.table)) {
     builder_.add(TaskKind::shard, Phase::backward, shard, -1, place);
   }

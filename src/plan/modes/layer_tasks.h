@@ -45,7 +45,8 @@ class LayerTasks {
   bool has_tokens() const { return ranks_.has_tokens(); }
 
   /// Behind the last backward of a logical shard, which are counted from 0 on this rank: a task for
-  /// every place with trained tensors. With one shard nothing is to be done.
+  /// every place with trained tensors. With one shard nothing is to be done, unless ranks share the
+  /// experts, whose gradients the last shard joins.
   void end_shard(int32_t shard);
   /// Of several ranks, first the gradients to the owners, in the end the weights to all. Between them
   /// a norm task for every place with trained tensors, the clip task, and for each layer an update

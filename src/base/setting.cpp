@@ -42,6 +42,7 @@ std::string in_words(Setting setting) {
     case Setting::plan: return "the plan file";
     case Setting::predictor: return "the predictor";
     case Setting::prompt: return "the prompt";
+    case Setting::rank_devices: return "the devices of ranks";
     case Setting::rank_links: return "the links of ranks";
     case Setting::recompute: return "the recomputation";
     case Setting::replay_decisions: return "the decisions to replay";

@@ -46,6 +46,7 @@ enum class Setting : uint8_t {
   plan,
   predictor,
   prompt,
+  rank_devices,
   rank_links,
   recompute,
   replay_decisions,

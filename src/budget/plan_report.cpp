@@ -13,6 +13,7 @@
 #include "budget/data_report.h"
 #include "budget/placement_report.h"
 #include "budget/policy_choice.h"
+#include "budget/rank_memory.h"
 #include "budget/rank_rates.h"
 #include "device/link.h"
 #include "model/adapters.h"
@@ -56,7 +57,17 @@ std::string memory_text(const Plan& plan) {
                    bounded ? ("of " + size_text(place.budget.bytes)).c_str() : "no limit",
                    place.fits() ? "fits" : "DOES NOT FIT");
   }
-  return text;
+  for (size_t i = 0; i < plan.others.size(); ++i) {
+    text += "\nrank " + std::to_string(i + 1) + ":";
+    for (const PlaceLines& place : plan.others[i]) {
+      const bool on_host = &place == &plan.others[i].front();
+      text += (on_host ? " " : ", ") + size_text(place.peak) +
+              (on_host ? " of host memory"
+                       : " of the memory of " + place.budget.name +
+                             (place.fits() ? "" : ", WHICH HAS LESS"));
+    }
+  }
+  return plan.others.empty() ? text : text + "\n";
 }
 
 /// What is known of the link without measuring it: `--devices virtual` says it.
@@ -74,6 +85,7 @@ Json bytes_or_null(uint64_t bytes) {
   return bytes == std::numeric_limits<uint64_t>::max() ? Json(nullptr) : Json(bytes);
 }
 
+/// Places that the model has not are those of other ranks.
 JsonArray memory_json(const OpenedModel& opened, const std::vector<PlaceLines>& of_places) {
   JsonArray places;
   for (const PlaceLines& place : of_places) {
@@ -81,10 +93,12 @@ JsonArray memory_json(const OpenedModel& opened, const std::vector<PlaceLines>& 
     of["place"] = place.budget.name;
     of["peak_bytes"] = place.peak;
     of["budget_bytes"] = bytes_or_null(place.budget.bytes);
-    const auto links = opened.devices.places[places.size()].device->link_rates();
-    if (links && place.budget.in_list) of["links"] = links_json(*links);
-    const ComputePlace& at = opened.devices.places[places.size()];
-    if (at.costs && at.paced) of["costs"] = at.costs->digest().hex();
+    if (places.size() < opened.devices.places.size()) {
+      const ComputePlace& at = opened.devices.places[places.size()];
+      const auto links = at.device->link_rates();
+      if (links && place.budget.in_list) of["links"] = links_json(*links);
+      if (at.costs && at.paced) of["costs"] = at.costs->digest().hex();
+    }
     if (place.measured_peak) of["measured_peak_bytes"] = *place.measured_peak;
     JsonArray lines;
     for (const MemoryLine& line : place.lines) {
@@ -252,7 +266,7 @@ JsonArray ranks_json(const Plan& plan, const ModelSpec& spec) {
 }  // namespace
 
 Json plan_json(const PlacedModel& model, const PlanTimes& times,
-               const std::vector<PlaceLines>& memory) {
+               const std::vector<PlaceLines>& memory, const std::vector<uint64_t>& of_ranks) {
   const Plan& plan = model.plan;
   const double step = times.step.time_s;
   const auto known = [&](Json value) { return times.known ? std::move(value) : Json(nullptr); };
@@ -273,7 +287,7 @@ Json plan_json(const PlacedModel& model, const PlanTimes& times,
   json["run_time_s"] =
       times.steps ? known(static_cast<double>(*times.steps) * step) : Json(nullptr);
   if (times.data) json["data"] = data_json(*times.data, times.steps);
-  json["memory"] = memory_json(*model.opened, memory);
+  json["memory"] = memory_json(*model.opened, memory_by_rank(plan, memory, of_ranks));
   json["model"] = model_digest(*model.opened).hex();
   json["method"] = has_adapters(model.table) ? "lora" : "full";
   json["parallel"] = std::string(model.opened->devices.planner->name());

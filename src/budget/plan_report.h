@@ -24,9 +24,9 @@ struct PlanReport {
 /// Whether the text lists the tasks of the schedule, too: by kind, and each.
 enum class PlanDetail : uint8_t { summary, tasks };
 /// The content of plan.json and the output of `plan --json` (docs/planning.md lists the keys).
-/// `memory`: the places of the plan, or the result of `graded`.
+/// `memory`: the places of the plan, or the result of `graded`. `of_ranks`: memory_by_rank.
 Json plan_json(const PlacedModel& model, const PlanTimes& times,
-               const std::vector<PlaceLines>& memory);
+               const std::vector<PlaceLines>& memory, const std::vector<uint64_t>& of_ranks = {});
 
 /// Whether it fits, the time of the run and the disk that it needs; then memory by use, the schedule,
 /// the predicted time of a step and its lower bound. `refusal`: what is missing and what to change;

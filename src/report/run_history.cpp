@@ -100,11 +100,14 @@ std::string RunHistory::option(const std::string& key) const {
   return "";
 }
 
+/// Of ranks that are threads, what they took together.
 double RunHistory::peak_bytes() const {
+  double sum = 0;
   for (const PlannedPlace& place : memory) {
-    if (place.place == "host" && place.measured_peak_bytes) return *place.measured_peak_bytes;
+    const bool is_host = place.place == "host" || place.place.ends_with("/host");
+    if (is_host) sum += place.measured_peak_bytes.value_or(0);
   }
-  return static_cast<double>(metrics.peak_rss_bytes);
+  return sum > 0 ? sum : static_cast<double>(metrics.peak_rss_bytes);
 }
 
 std::optional<double> RunHistory::planned(const char* key) const { return number_at(plan, key); }

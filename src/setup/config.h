@@ -9,6 +9,7 @@
 
 #include "data/rows/rows.h"
 #include "device/link_rate.h"
+#include "device/rank_devices.h"
 #include "layers/settings.h"
 #include "peft/adapter.h"
 #include "plan/decisions/foresight.h"
@@ -76,6 +77,7 @@ struct RunConfig {
   std::string devices = "auto";      // a list; device/device_list.h parses it
   std::string topology;              // hwloc XML file of the machine; empty: this machine
   std::vector<std::string> machine;  // files that describe another machine to plan for
+  int32_t named_rank = -1;           // not an option: the rank that `devices` are of, if not of all
   bool planned_only = false;         // not an option: a plan, whose GPUs may be of another machine
   std::string parallel;              // single, pipeline or dp; empty: by policy, number of devices
   std::string policy;                // empty: auto
@@ -99,7 +101,8 @@ struct TrainConfig : RunConfig, LoraConfig {
 
   int64_t grad_accum = 8;  // of all ranks
   int64_t thread_ranks = 1;
-  double rank_limit = 20;     // seconds without a sign of life after which a rank has failed
+  double rank_limit = 20;  // seconds without a sign of life after which a rank has failed
+  std::vector<RankDevices> rank_devices = {};  // ranks whose devices are not `devices`
   LinkRate rank_links;        // of each thread rank to the others; without a rate: no limit
   int64_t process_ranks = 1;  // that a launcher started; not an option
   std::vector<std::string> rank_hosts = {};  // of these, by rank

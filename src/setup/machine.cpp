@@ -62,6 +62,7 @@ void start_machine(const RunConfig& config, OpenedModel& model) {
   const bool here = described == nullptr && find_topology(config, model);
   DeviceRequest request;
   request.devices = config.devices;
+  request.rank = config.named_rank;
   request.gpu_memory = config.gpu_memory;
   request.host_budget = config.cpu_memory > 0 ? config.cpu_memory : model.topology.total_memory;
   request.whole_memory = config.cpu_memory == 0;

@@ -31,7 +31,7 @@ std::shared_ptr<const OpenedModel> open_model(const RunConfig& config, Weights w
     model->layout = std::move(found.layout);
     model->types_basis = std::move(found.types_basis);
   } else {
-    model->checkpoint.emplace(config.model, config.follow_links);
+    model->checkpoint = std::make_shared<const Checkpoint>(config.model, config.follow_links);
     model->spec = model->checkpoint->spec();
     model->base = model->checkpoint->make_table();
     model->layout = model->checkpoint->layout();
@@ -42,7 +42,7 @@ std::shared_ptr<const OpenedModel> open_model(const RunConfig& config, Weights w
       throw input_error("--adapter " + quoted(config.adapter) +
                         ": the weights of its base are missing");
     }
-    model->adapter.emplace(
+    model->adapter = std::make_shared<const AdapterFile>(
         config.adapter, *model->checkpoint,
         AdapterReadOptions{config.accept_other_base, config.adapter_layout == AdapterLayout::fused,
                            config.follow_links});
@@ -59,6 +59,15 @@ std::shared_ptr<const OpenedModel> open_model(const RunConfig& config, Weights w
   }
   model->said = held.take();
   return model;
+}
+
+std::shared_ptr<const OpenedModel> opened_for_rank(const OpenedModel& model,
+                                                   const RunConfig& config) {
+  const HeldLog held;
+  auto own = std::make_shared<OpenedModel>(model);
+  own->said.clear();
+  start_machine(config, *own);
+  return own;
 }
 
 }  // namespace hearth

@@ -17,7 +17,7 @@
 namespace hearth {
 
 struct OpenedModel {
-  std::optional<Checkpoint> checkpoint;  // none without weights: planned from config.json
+  std::shared_ptr<const Checkpoint> checkpoint;  // none without weights: planned from config.json
   ModelSpec spec;
   ParameterTable base;         // of the checkpoint, without adapters
   PublishedLayout layout;      // stored names and layout of the tensors, for users
@@ -28,7 +28,7 @@ struct OpenedModel {
   int workers = 1;
   std::vector<int> cores;  // cores to bind workers to; empty if --threads is set
   RunDevices devices;
-  std::optional<AdapterFile> adapter;  // to run with, or to train further
+  std::shared_ptr<const AdapterFile> adapter;  // to run with, or to train further
   /// Warnings and notes of opening. Log them once the run is accepted: a refusal is one line.
   std::vector<HeldLine> said = {};
 
@@ -47,5 +47,11 @@ enum class Weights : uint8_t { needed, may_be_absent };
 /// need weights. Warnings are in `said`, not yet in the log.
 std::shared_ptr<const OpenedModel> open_model(const RunConfig& config,
                                               Weights weights = Weights::needed);
+
+/// The same model for another rank of this process, which shares all but the devices: those of
+/// `config.devices` are started for it alone, and it has the host's memory and cores with the others. Its
+/// warnings are not kept.
+std::shared_ptr<const OpenedModel> opened_for_rank(const OpenedModel& model,
+                                                   const RunConfig& config);
 
 }  // namespace hearth

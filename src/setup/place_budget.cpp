@@ -51,6 +51,14 @@ std::string list_with_memory(const std::string& list, size_t device, const std::
   return result;
 }
 
+/// Where the list begins: behind the option's name, of --rank-devices behind the rank.
+size_t list_in(const std::string& option) {
+  const size_t value = option.find(' ') + 1;
+  const size_t digits = option.find_first_not_of("0123456789", value);
+  const bool rank = digits != std::string::npos && digits > value && option[digits] == '=';
+  return rank ? digits + 1 : value;
+}
+
 }  // namespace
 
 std::string PlaceBudget::raised_to(const std::string& size) const {
@@ -63,7 +71,7 @@ std::string options_that_raise(const std::vector<RaisedBudget>& budgets) {
     const std::string& size = raised.size;
     std::string text = raised.budget.remedy;
     if (raised.budget.in_list) {
-      const size_t list = text.find(' ') + 1;  // behind the option's name
+      const size_t list = list_in(text);
       const std::string before = devices.empty() ? text.substr(list) : devices.substr(list);
       devices = text.substr(0, list) + list_with_memory(before, *raised.budget.in_list, size);
       continue;

@@ -11,8 +11,8 @@ namespace hearth {
 struct PlaceBudget {
   std::string name;    // "host", "cuda:0", "virtual:0"
   uint64_t bytes = 0;  // for the host: limit of the process
-  /// The option that raises it, with {} for the size: "--cpu-memory {}". Of a virtual device:
-  /// --devices with the whole list.
+  /// The option that raises it, with {} for the size: "--cpu-memory {}". Of a virtual device: --devices
+  /// with the whole list, or --rank-devices with that of its rank.
   std::string remedy;
   std::optional<size_t> in_list = {};  // of a virtual device: its number in the list, from 0
 

@@ -143,7 +143,9 @@ ComputePlace virtual_place(const DeviceItem& item, VirtualOptions options, const
   place.budget.name = place.device->name();
   place.host_reaches = place.device->host_reaches();
   place.ops = &find_op_set("cpu");
-  place.budget.remedy = "--devices " + request.devices;
+  const std::string rank = std::to_string(request.rank);
+  place.budget.remedy =
+      (request.rank < 0 ? "--devices " : "--rank-devices " + rank + "=") + request.devices;
   place.budget.in_list = static_cast<size_t>(item.number);
   place.shrink = item.keys.shrink;
   place.memory = SpaceKind::device;

@@ -124,6 +124,7 @@ struct DeviceRequest {
   const DescribedMachine* described = nullptr;
   /// `host_budget` is all that the machine has: `host:N` items then have what their nodes have.
   bool whole_memory = false;
+  int32_t rank = -1;  // that has these devices by --rank-devices; -1: they are of all
 };
 
 /// `auto` means `host`; if a driver reveals a GPU, a note says how to use it. A single device holds

@@ -147,7 +147,7 @@ RunSettings training_settings(const TrainConfig& config, const OpenedModel& open
 
 TrainedModel trained_model(std::shared_ptr<const OpenedModel> opened, const TrainConfig& config,
                            const ExpertChoice& experts) {
-  require_compatible(config, opened->adapter.has_value());
+  require_compatible(config, opened->adapter != nullptr);
   ParameterTable table = trained_table(*opened, config, experts);
   const RunSettings settings = training_settings(config, *opened, table);
   return {std::move(opened), std::move(table), settings, config.compute};

@@ -142,7 +142,7 @@ bool ran_without_gpu(const RunIdentity& identity) {
 bool keeps_bits(const std::string& option, const std::string& both_values, bool without_gpus,
                 bool by_place) {
   if (by_place) return false;
-  if (option == "devices") return !names_gpu(both_values);
+  if (option == "devices" || option == "rank-devices") return !names_gpu(both_values);
   if (option == "policy") return without_gpus;
   return option == "topology" || option == "cpu-memory" || option == "gpu-memory";
 }

@@ -2,8 +2,10 @@
 
 #include <exception>
 
+#include "base/error_format.h"
 #include "base/log.h"
 #include "base/raised_error.h"
+#include "budget/plan_fit.h"
 #include "record/run_reporter.h"
 #include "train/rank_crew.h"
 #include "train/rank_options.h"
@@ -64,6 +66,7 @@ void follow_run(const Json& begin, const TrainConfig& given, Reporter& reporter,
   const PlacedModel model = placed_for_rank(
       experts ? trained_model(opened, config, experts_in(*experts)) : trained_model(opened, config),
       training_request(config, &data), leader, team.rank());
+  if (!model.plan.fits()) throw usage_error("{}", what_is_missing(model.plan));
   const RunIdentity identity = identity_of_run(config, model, data.rows.digests(), {});
   require_same_fields(team, read_fields(identity));
   follow_orders(team, model, config, data.rows.training());
@@ -74,7 +77,7 @@ ExitCode follow(TrainConfig config, RankTeam& team) {
   SilentReporter silent;
   RunReporter reporter(silent);
   take_settled(config, parse_json(hear(team), "what rank 0 tells"));
-  config = with_shared_cores(std::move(config));
+  config = with_devices_of_rank(with_shared_cores(std::move(config)), team.rank());
   while (true) {
     const Json told = parse_json(hear(team), "what rank 0 tells");
     if (const Json* const code = told.find(kCode)) return static_cast<ExitCode>(code->as_int());

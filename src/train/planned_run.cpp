@@ -12,6 +12,7 @@
 #include "budget/plan_file.h"
 #include "budget/plan_fit.h"
 #include "budget/policy_choice.h"
+#include "budget/rank_memory.h"
 #include "budget/recompute_choice.h"
 #include "setup/row_requests.h"
 #include "train/known_policy.h"
@@ -167,6 +168,7 @@ PlannedRun::PlannedRun(const TrainConfig& given, std::shared_ptr<const OpenedMod
   }
   model = place_fastest(trained_by(config, opened, experts, sample), request, work,
                         std::move(tables), policy);
+  plan_others(planning);
   steps = steps_of_run(config, rows());
   times = predict(model, work, steps);
   warn_of_positions(config, opened->spec, data ? data->longest() : 0);
@@ -183,6 +185,37 @@ PlannedRun::PlannedRun(const TrainConfig& given, std::shared_ptr<const OpenedMod
   if (planning == Planning::run) release_freed_memory();
 }
 
+/// Threads run what is planned here. Processes plan for themselves; what they take is shown as if their
+/// machines were this one, if nothing of these has to be opened for that.
+void PlannedRun::plan_others(Planning planning) {
+  const int32_t ranks = request.shards.ranks;
+  const bool threads = request.shards.are_threads;
+  if (ranks == 1 || !model.plan.train || (!threads && planning == Planning::run)) return;
+  std::vector<std::vector<PlaceLines>> memory;
+  for (int32_t rank = 1; rank < ranks; ++rank) {
+    TrainConfig own = config;
+    own.devices = devices_of(config.rank_devices, rank, config.devices);
+    own.named_rank = rank;
+    if (!threads && names_gpu(own.devices)) return others.clear();
+    const bool on_host = std::ssize(opened->devices.places) == opened->devices.hosts;
+    const bool alike = on_host && own.devices == config.devices;
+    const auto with = alike ? opened : opened_for_rank(*opened, own);
+    if (!alike) require_ranks(own, with->devices);
+    others.push_back(placed_for_rank(trained_by(config, with, experts, sample), request,
+                                     *model.plan.train, rank));
+    memory.push_back(memory_of_rank(others.back().plan, !threads));
+  }
+  take_rank_memory(model.plan, std::move(memory));
+}
+
+PlacedModel placed_for_rank(TrainedModel model, PlanRequest request, const TrainSchedule& leader,
+                            int32_t rank) {
+  request = request.scheduled_as(leader);
+  request.shards.rank = rank;
+  request.eval_tokens = request.decode_tokens = request.cache_rows = 0;
+  return place_model(std::move(model), request);
+}
+
 PlanAdvice advice_for(const PlannedRun& run, const TrainConfig& config) {
   PlanRequest request = run.request;
   request.shortest = shortest_useful(config, run.rows());
@@ -191,9 +224,13 @@ PlanAdvice advice_for(const PlannedRun& run, const TrainConfig& config) {
 }
 
 void require_run_fits(const PlannedRun& run, const TrainConfig& config) {
-  if (run.model.plan.fits()) return;
-  const PlanAdvice advice = advice_for(run, config);
-  throw usage_error(refusal(run.model.plan, advice.changes, advice.needed));
+  if (!run.model.plan.fits()) {
+    const PlanAdvice advice = advice_for(run, config);
+    throw usage_error(refusal(run.model.plan, advice.changes, advice.needed));
+  }
+  if (const std::string missing = what_ranks_miss(run.model.plan); !missing.empty()) {
+    throw usage_error(missing);
+  }
 }
 
 }  // namespace hearth

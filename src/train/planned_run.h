@@ -29,11 +29,20 @@ struct PlannedRun {
   std::optional<int64_t> steps;  // of the run, if options or data determine it
   PlanTimes times;
   std::shared_ptr<const RecordedSplits> repeated;  // decisions about experts; null: the policy's
+  std::vector<PlacedModel> others;  // of ranks 1 to N - 1, if they are threads of this process
 
   PlannedRun(const TrainConfig& given, std::shared_ptr<const OpenedModel> opened_model,
              Reporter& reporter, Planning planning = Planning::sizes);
   const TrainingData* rows() const { return data ? &*data : nullptr; }
+
+ private:
+  void plan_others(Planning planning);
 };
+
+/// The model of another rank, with its own plan. It has no evaluation and writes no samples. `request`:
+/// of the run; `leader`: of rank 0, which chose the group and whether to compute again.
+PlacedModel placed_for_rank(TrainedModel model, PlanRequest request, const TrainSchedule& leader,
+                            int32_t rank);
 
 /// Advice for a run that does not fit.
 struct PlanAdvice {

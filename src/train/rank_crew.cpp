@@ -18,11 +18,6 @@ namespace hearth {
 
 namespace {
 
-TrainedModel trained_by(const PlannedRun& run) {
-  return run.experts ? trained_model(run.opened, run.config, run.experts->experts)
-                     : trained_model(run.opened, run.config);
-}
-
 constexpr double kGrace = 5;  // seconds for a rank that fell silent to come to itself
 
 [[noreturn]] void end_process(const Error& error) {
@@ -36,8 +31,7 @@ constexpr double kGrace = 5;  // seconds for a rank that fell silent to come to 
 uint64_t run_rank(World& world, const PlannedRun& run) {
   try {
     RankTeam team(world);
-    const PlacedModel model =
-        placed_for_rank(trained_by(run), run.request, *run.model.plan.train, team.rank());
+    const PlacedModel& model = run.others[static_cast<size_t>(team.rank()) - 1];
     return follow_orders(team, model, run.config, run.data->rows.training());
   } catch (...) {
     as_error(std::current_exception(), [&](const Error& error) { world.fail(error); });
@@ -46,14 +40,6 @@ uint64_t run_rank(World& world, const PlannedRun& run) {
 }
 
 }  // namespace
-
-PlacedModel placed_for_rank(TrainedModel model, PlanRequest request, const TrainSchedule& leader,
-                            int32_t rank) {
-  request = request.scheduled_as(leader);
-  request.shards.rank = rank;
-  request.eval_tokens = request.decode_tokens = request.cache_rows = 0;
-  return place_model(std::move(model), request);
-}
 
 JsonObject read_fields(const RunIdentity& identity) {
   const Json all = to_json(identity);
@@ -139,12 +125,12 @@ void RankCrew::collect(Session& session) {
   session.shared()->collect();
 }
 
-uint64_t RankCrew::let_go() {
-  if (!running_) return 0;
+std::vector<uint64_t> RankCrew::let_go() {
+  if (!running_) return {};
   send_order(*leader_, {.kind = Order::Kind::let_go});
   join_threads();
-  uint64_t bytes = 0;
-  for (const Follower& follower : followers_) bytes += follower.bytes;
+  std::vector<uint64_t> bytes;
+  for (const Follower& follower : followers_) bytes.push_back(follower.bytes);
   return bytes;
 }
 

@@ -8,6 +8,7 @@
 #include <deque>
 #include <memory>
 #include <thread>
+#include <vector>
 
 #include "comm/rank_team.h"
 #include "state/run_identity.h"
@@ -16,18 +17,12 @@
 
 namespace hearth {
 
-/// The model of another rank, with its own plan. It has no evaluation and writes no samples. `request`:
-/// of the run; `leader`: of rank 0, which chose the group and whether to compute again.
-PlacedModel placed_for_rank(TrainedModel model, PlanRequest request, const TrainSchedule& leader,
-                            int32_t rank);
-
 /// What all ranks must have read alike, for require_same_fields.
 JsonObject read_fields(const RunIdentity& identity);
 
 class RankCrew {
  public:
-  /// Starts the ranks of a plan for several. They plan for themselves and read the model. `run` must
-  /// outlive the crew.
+  /// Starts the ranks of a plan for several, which read the model. `run` must outlive the crew.
   explicit RankCrew(const PlannedRun& run);
   /// Ranks that are processes and wait for what follow_run hears (train/launched_run.h). They read model
   /// and data by themselves: usage error at all ranks if it is not what this one read.
@@ -49,9 +44,9 @@ class RankCrew {
   void join(GradientRecord& gradients);
   /// To rank 0, what only owners have since their updates.
   void collect(Session& session);
-  /// The ranks return. Afterwards the crew can do nothing else. Returns the bytes that they took of this
-  /// process; 0 if they had returned before.
-  uint64_t let_go();
+  /// The ranks return. Afterwards the crew can do nothing else. Returns the bytes that each took of this
+  /// process, from rank 1 on; empty if they had returned before.
+  std::vector<uint64_t> let_go();
 
   /// Ends all ranks with an error of rank 0, and waits. Returns the error of the run. If a rank that
   /// is a thread hangs, says the error and ends the process: nothing else ends a thread.

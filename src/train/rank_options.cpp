@@ -104,10 +104,13 @@ void require_ranks(const TrainConfig& config, const RunDevices& devices) {
                       spelled(Setting::logical_shards, std::to_string(shards)),
                       is_zebra ? attention_ranks_of(ranks, shards) : divisors_of(shards));
   }
-  const bool devices_compute = std::ssize(devices.places) > devices.hosts;
-  if (ranks > 1 && devices_compute) {
-    throw usage_error("{}: several ranks with devices are not in this version; leave out {}", given,
-                      spelled(Setting::devices));
+  const bool experts_apart = devices.of_model.hot && config.parallel != "dp";
+  if (ranks > 1 && experts_apart) {
+    throw usage_error(
+        "{}: ranks that share experts have them at one place in this version; leave host out of "
+        "{}, "
+        "or the device",
+        given, spelled(Setting::devices));
   }
   if (ranks > 1 && devices.hosts > 1) {
     throw usage_error(
@@ -115,6 +118,9 @@ void require_ranks(const TrainConfig& config, const RunDevices& devices) {
         spelled(Setting::devices, "host:0"));
   }
   const bool travels = devices.of_model.travel != Travel::never;
+  if (ranks > 1 && travels) {
+    throw usage_error("{}: several ranks with weights that travel are not in this version", given);
+  }
   if (shards > 1 && (devices.planner->name() == "pipeline" || travels)) {
     throw usage_error(
         "{}: several logical shards with pipelines, or with weights that travel, are not in this "
@@ -143,6 +149,24 @@ void require_expert_ranks(const TrainConfig& config, const ModelSpec& spec) {
       "{}: a layer has {} experts, fewer than the {} ranks that share them; {} would do",
       spelled(Setting::expert_ranks), spec.experts, shared,
       spelled(Setting::expert_ranks, std::to_string(most)));
+}
+
+TrainConfig with_devices_of_rank(TrainConfig config, int32_t rank) {
+  if (config.rank_devices.empty()) return config;
+  if (const int32_t last = config.rank_devices.back().last; last >= config.ranks()) {
+    throw usage_error("{}: names rank {}, but the last of {} is {}", spelled(Setting::rank_devices),
+                      last,
+                      config.ranks() == 1 ? "1 rank" : std::to_string(config.ranks()) + " ranks",
+                      config.ranks() - 1);
+  }
+  const std::vector<RankDevices> named = config.rank_devices;
+  if (!devices_of(named, rank, "").empty()) config.named_rank = rank;
+  config.rank_devices.clear();
+  for (int32_t each = 0; each < config.ranks(); ++each) {
+    config.rank_devices.push_back({each, each, devices_of(named, each, config.devices)});
+  }
+  config.devices = devices_of(config.rank_devices, rank, config.devices);
+  return config;
 }
 
 TrainConfig with_shared_cores(TrainConfig config) {

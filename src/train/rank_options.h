@@ -14,6 +14,10 @@ void require_ranks(const TrainConfig& config, const RunDevices& devices);
 /// Usage error unless each layer has an expert for each of the ranks that share them.
 void require_expert_ranks(const TrainConfig& config, const ModelSpec& spec);
 
+/// With the devices of a rank: those of `rank_devices`, if they name it. Afterwards they name all ranks.
+/// Usage error if they name a rank that is not there.
+TrainConfig with_devices_of_rank(TrainConfig config, int32_t rank);
+
 /// Ranks of one process, or on the same CPUs, share the cores, unless the user set the workers of each.
 TrainConfig with_shared_cores(TrainConfig config);
 

@@ -42,7 +42,9 @@ uint64_t follow_orders(RankTeam& team, const PlacedModel& model, const TrainConf
       case Order::Kind::let_go: {
         const MeasuredMemory measured = session.measured_memory();
         uint64_t bytes = measured.schedules;
-        for (const MeasuredArena& arena : measured.arenas) bytes += arena.bytes;
+        for (const MeasuredArena& arena : measured.arenas) {
+          if (model.opened->place(arena.place).host_reaches) bytes += arena.bytes;
+        }
         return bytes;
       }
       case Order::Kind::step: {

@@ -2,6 +2,7 @@
 
 #include "base/file_ops.h"
 #include "budget/plan_file.h"
+#include "budget/rank_memory.h"
 #include "train/planned_run.h"
 #include "train/rank_options.h"
 #include "train/run_disk.h"
@@ -9,7 +10,7 @@
 namespace hearth {
 
 PlanReport report_plan(const TrainConfig& options, Reporter& reporter, PlanDetail detail) {
-  TrainConfig given = with_shared_cores(as_planned(options));
+  TrainConfig given = with_devices_of_rank(with_shared_cores(as_planned(options)), 0);
   given.planned_only = true;
   const PlannedRun run(given, open_model(given, Weights::may_be_absent), reporter);
   const TrainConfig& config = run.config;
@@ -20,17 +21,19 @@ PlanReport report_plan(const TrainConfig& options, Reporter& reporter, PlanDetai
                           chrome_trace(plan.train->schedule, run.times.step.trace,
                                        run.model.opened->devices.names(), run.times.step.copies));
   }
-  if (plan.fits()) log_lines(run.opened->said);
   PlanAdvice advice;
   if (!plan.fits()) advice = advice_for(run, config);
-  const std::string missing = plan.fits() ? "" : refusal(plan, advice.changes, advice.needed);
+  const std::string missing =
+      plan.fits() ? what_ranks_miss(plan) : refusal(plan, advice.changes, advice.needed);
+  if (missing.empty()) log_lines(run.opened->said);
   const uint64_t disk = disk_needed(run.model, config, run.steps);
-  PlanReport report{plan.fits(),
+  PlanReport report{missing.empty(),
                     plan_text(run.model, run.times, detail, missing, disk),
                     plan_json(run.model, run.times, plan.places),
                     missing,
                     config.packing,
                     config.epochs};
+  if (!missing.empty()) report.json["fits"] = false;
   if (run.data) report.reasons = run.data->choices.reasons;
   if (plan.fits()) return report;
   for (size_t at = plan.places.size(); at-- > 0;) {  // the first that the line names

@@ -37,7 +37,7 @@ ExitCode run_steps(TrainingRun& run, const TrainConfig& config,
 }  // namespace
 
 ExitCode train(const TrainConfig& options, Reporter& reporter, RankTeam* launched) {
-  const TrainConfig config = with_shared_cores(as_planned(options));
+  const TrainConfig config = with_devices_of_rank(with_shared_cores(as_planned(options)), 0);
   RunReporter heard(reporter);
   TrainingRun run(config, heard, launched);
   const std::optional<SavedState> state = run.choose_state();

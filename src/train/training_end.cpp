@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <numeric>
 #include <string_view>
 
 #include "base/counted.h"
@@ -196,9 +197,9 @@ void TrainingRun::note_paces() const {
 uint64_t TrainingRun::grade_plan() {
   MeasuredMemory measured = session_->measured_memory();
   measured.saving = saves_->memory_bytes();
-  measured.ranks = crew_bytes_;
+  measured.ranks = std::accumulate(crew_bytes_.begin(), crew_bytes_.end(), uint64_t{0});
   const std::vector<PlaceLines> places = graded(model_.plan, measured);
-  Json json = plan_json(model_, run_.times, places);
+  Json json = plan_json(model_, run_.times, places, crew_bytes_);
   if (steps_here_ > 0) {
     json["measured_time_s"] = step_seconds_ / static_cast<double>(steps_here_);
     json["measured_best_time_s"] = best_step_s_;

@@ -172,8 +172,8 @@ class TrainingRun {
   int64_t evaluated_step_ = -1;                // last evaluated step
   double step_seconds_ = 0, best_step_s_ = 0;  // over the steps of this process
   int64_t steps_here_ = 0;
-  int signal_of_ranks_ = 0;  // that came to one of them, as it told after a step; 0: none
-  uint64_t crew_bytes_ = 0;  // that the other ranks took
+  int signal_of_ranks_ = 0;           // that came to one of them, as it told after a step; 0: none
+  std::vector<uint64_t> crew_bytes_;  // that the other ranks took
   std::map<std::string, uint64_t>
       sent_before_;                          // bytes of links between ranks, up to the last step
   std::map<std::string, PacedTasks> paced_;  // by place, over the steps of this process

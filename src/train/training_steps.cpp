@@ -100,7 +100,8 @@ void TrainingRun::shrink_devices() {
 }
 
 void TrainingRun::follow_popularity() {
-  if (recent_tokens_ == 0 || !has_steps_left() || must_stop() || !may_move_experts(model_)) return;
+  if (crew_ || recent_tokens_ == 0 || !has_steps_left() || must_stop() || !may_move_experts(model_))
+    return;
   const ExpertCounts counts = by_layer(model_.opened->spec, std::exchange(recent_experts_, {}));
   run_.sample = SampleCounts{counts, std::exchange(recent_tokens_, 0)};
   auto moved = moved_experts(model_, run_.request, session_->table(), counts);
@@ -208,6 +209,12 @@ void TrainingRun::record_ranks(const StepResult& result, StepMetrics& m) {
                                        {"host", slow->host},
                                        {"factor", slow->factor},
                                        {"steps", slow->steps}});
+  }
+  if (!result.ranks.empty()) {  // those of this rank
+    for (const auto& [link, bytes] : std::exchange(m.bytes, {})) {
+      const size_t arrow = link.find("->");
+      m.bytes["0/" + link.substr(0, arrow) + "->0/" + link.substr(arrow + 2)] = bytes;
+    }
   }
   for (const RankStep& step : result.ranks) {
     m.ranks.push_back({step.rank, step.host, step.time_s, step.wait_s, step.tokens});

@@ -102,6 +102,7 @@ const std::map<std::string, std::pair<std::string, std::string>> kSamples{
     {"expert-ranks", {"2", "2"}},
     {"attention-ranks", {"2", "2"}},
     {"rank-limit", {"2m", "120s"}},
+    {"rank-devices", {"2=virtual:mem=1G;0-1=host", "\"0-1=host;2=virtual:mem=1G\""}},
     {"rank-links", {"125M:50us", "\"125000000:5e-05\""}},
     {"plan", {"p.json", "\"p.json\""}},
     {"profile", {"tables", "\"tables\""}},
@@ -281,6 +282,7 @@ TEST_CASE("what may change on resume is marked, and nothing else") {
                                        "thread-ranks",
                                        "expert-ranks",
                                        "attention-ranks",
+                                       "rank-devices",
                                        "rank-limit",
                                        "rank-links"});
 }

@@ -109,6 +109,7 @@ std::map<std::string, Case> cases(const TrainingFixture& f) {
       {"thread-ranks", {only_value, {}}},  // its own rules: test_ranks.cpp
       {"expert-ranks", {only_value, {}}},  // the same: test_expert_parallel.cpp
       {"attention-ranks", {only_value, {}}},
+      {"rank-devices", {harmless, {"--rank-devices", "0=host"}}},
       {"rank-links", {harmless, {"--rank-links", "1G:20us"}}},
       {"rank-limit", {harmless, {"--rank-limit", "30s"}}},
       {"plan", {another, {"--plan", f.dir / "plan.json"}}},

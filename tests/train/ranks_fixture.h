@@ -6,12 +6,24 @@
 #include <vector>
 
 #include "base/file_ops.h"
+#include "base/json.h"
 #include "train/same_bits.h"
 
 namespace hearth::test {
 
 inline const TrainedWith kFull{"qwen2_moe"};
 inline const TrainedWith kLora{"qwen3_moe", 0.2};
+
+/// Of a plan.json: `key` of the places `R/host` of ranks from 1 on, added up.
+inline double other_hosts(const Json& plan, const char* key) {
+  double sum = 0;
+  for (const Json& place : plan.find("memory")->as_array()) {
+    const std::string& name = place.find("place")->as_string();
+    if (!name.ends_with("/host") || name.starts_with("0/")) continue;
+    sum += place.find(key)->as_double();
+  }
+  return sum;
+}
 
 class RanksFixture : public SameBitsFixture {
  public:
@@ -26,6 +38,7 @@ class RanksFixture : public SameBitsFixture {
     c.parallel = ranks > 1 ? mode_ : "";
     c.expert_ranks = ranks > 1 && mode_ == "ep" ? expert_ranks_ : 0;
     c.attention_ranks = ranks > 1 && mode_ == "zebra" ? expert_ranks_ : 0;
+    c.devices = ranks > 1 ? devices_ : "auto";
     c.threads = 1;
     c.max_grad_norm = 0.5;  // clips: ranks must agree on the norm
     c.recorded.push_back({"logical-shards", std::to_string(shards), false});
@@ -37,6 +50,9 @@ class RanksFixture : public SameBitsFixture {
     mode_ = mode;
     expert_ranks_ = expert_ranks;
   }
+
+  /// Of each rank of runs of several ranks from here on.
+  void set_devices(const std::string& devices) { devices_ = devices; }
 
   RunBits bits_of(const TrainConfig& config) {
     unbind_thread();
@@ -59,11 +75,12 @@ class RanksFixture : public SameBitsFixture {
     return bits;
   }
 
-  /// A way to run on several ranks; `sharing`: of set_mode.
+  /// A way to run on several ranks; `sharing`: of set_mode; `devices`: of check_path.
   struct Way {
     int64_t ranks = 2;
     std::string mode = "dp";
     int64_t sharing = 0;
+    std::string devices = "auto";
   };
   /// The bits of one rank, whatever the way.
   void check_bits(const TrainedWith& with, int64_t shards, const std::vector<Way>& ways) {
@@ -107,11 +124,12 @@ class RanksFixture : public SameBitsFixture {
     TrainConfig parts = whole;
     parts.out = dir / ("parts" + with.family);
     for (size_t i = 0; i < path.size(); ++i) {
-      const auto& [ranks, mode, sharing] = path[i];
+      const auto& [ranks, mode, sharing, devices] = path[i];
       parts.thread_ranks = ranks;
       parts.parallel = ranks > 1 ? mode : "";
       parts.expert_ranks = ranks > 1 && mode == "ep" ? sharing : 0;
       parts.attention_ranks = ranks > 1 && mode == "zebra" ? sharing : 0;
+      parts.devices = devices;
       const bool last = i + 1 == path.size();
       INFO("step " << i + 1 << " on " << ranks << " ranks " << mode);
       REQUIRE((last ? run(parts) : run_until(parts, static_cast<int64_t>(i) + 1)) ==
@@ -134,7 +152,7 @@ class RanksFixture : public SameBitsFixture {
 
  private:
   int runs_ = 0;
-  std::string mode_ = "dp";
+  std::string mode_ = "dp", devices_ = "auto";
   int64_t expert_ranks_ = 0;
 };
 

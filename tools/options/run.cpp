@@ -149,6 +149,12 @@ void add_run(std::vector<Option>& table) {
                 "other ranks compute these. The larger of the two numbers is a multiple of the smaller, and "
                 "these ranks divide --logical-shards; results are identical for any value",
         .may_change = true},
+       {.name = "rank-devices", .group = group, .commands = kTraining, .idle = kIdleOutsideTraining,
+        .value = rank_devices_value(),
+        .help = "devices of some ranks, which do not have those of --devices: '0-1=cuda:0;2=host' gives ranks "
+                "0 and 1 a GPU, each of its machine, and has rank 2 compute on the host",
+        .default_text = "every rank has those of --devices",
+        .may_change = true},
        {.name = "rank-limit", .group = group, .commands = kTraining, .idle = kIdleOutsideTraining,
         .value = duration_value(&Options::rank_limit, 1, 86400),
         .help = "a rank that gives no sign of life for this time, or for ten median steps if that is "

@@ -43,6 +43,7 @@ std::string option_of(Setting setting) {
     case Setting::plan: return "plan";
     case Setting::predictor: return "predictor";
     case Setting::prompt: return "prompt";
+    case Setting::rank_devices: return "rank-devices";
     case Setting::rank_links: return "rank-links";
     case Setting::recompute: return "recompute";
     case Setting::replay_decisions: return "replay-decisions";

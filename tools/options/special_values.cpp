@@ -340,4 +340,20 @@ OptionValue devices_value() {
           [](const Options& options) { return yaml_devices(options.devices); }};
 }
 
+OptionValue rank_devices_value() {
+  return {OptionKind::text, "RANKS=LIST;...",
+          "0=LIST or 0-3=LIST, with LIST as of --devices, semicolons between",
+          single([](Options& options, const std::string& text) -> Problem {
+            try {
+              options.rank_devices = parse_rank_devices(text);
+            } catch (const Error& error) {
+              return error.what();
+            }
+            return std::nullopt;
+          }),
+          [](const Options& options) -> std::string {
+            return options.rank_devices.empty() ? "null" : yaml_text(text_of(options.rank_devices));
+          }};
+}
+
 }  // namespace hearth

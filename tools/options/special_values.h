@@ -16,6 +16,7 @@ OptionValue warmup_value(int64_t most);
 OptionValue logical_shards_value();
 /// Links of thread ranks: BYTES/S[:LATENCY].
 OptionValue rank_links_value();
+OptionValue rank_devices_value();
 /// How the run is spread; if it is not given, it follows from the number of devices.
 OptionValue parallel_value();
 /// auto, or which experts are at devices.

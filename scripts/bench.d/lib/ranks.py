@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 import ranks_predicted
+import ranks_scaling
 import run_hearth
 import shapes
 
@@ -109,12 +110,16 @@ def main():
     parser.add_argument("--work")
     parser.add_argument("--no-peer", dest="peer", action="store_false")
     parser.add_argument("--predicted", action="store_true")
+    parser.add_argument("--scaling", action="store_true")
+    parser.add_argument("--link", default="")
     parser.add_argument("--lab", action="store_true")
     parser.add_argument("--sizes", default=",".join(ranks_predicted.SIZES))
     parser.add_argument("--pace", type=float, default=1)
     options = parser.parse_args()
     options.hearth = Path(options.hearth).resolve()
-    question = predicted if options.predicted else run
+    question = predicted if options.predicted else ranks_scaling.run if options.scaling else run
+    if options.link:
+        options.link = "/".join(f"{way}={options.link}" for way in ("h2d", "d2h")) + "/"
     if options.work:
         Path(options.work).mkdir(parents=True, exist_ok=True)
         return question(options, Path(options.work).resolve())

@@ -56,6 +56,7 @@ std::string in_words(Setting setting) {
     case Setting::thread_ranks: return "the number of thread ranks";
     case Setting::expert_ranks: return "the number of expert ranks";
     case Setting::attention_ranks: return "the number of attention ranks";
+    case Setting::expert_shift: return "the experts that move";
     case Setting::tokenizer: return "the tokenizer directory";
     case Setting::trace: return "the trace file";
     case Setting::train_on: return "the trained turns";

@@ -60,6 +60,7 @@ enum class Setting : uint8_t {
   thread_ranks,
   expert_ranks,
   attention_ranks,
+  expert_shift,
   tokenizer,
   trace,
   train_on,

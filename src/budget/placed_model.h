@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "budget/plan.h"
 #include "plan/cost_model.h"
+#include "plan/zebra/zebra_forecast.h"
 #include "runtime/machine_rates.h"
 #include "setup/run_tables.h"
 
@@ -32,6 +33,13 @@ struct ChosenPolicy {
   std::vector<Candidate> candidates = {};  // empty: there was no need to compare
 };
 
+/// Of a run with zebra (budget/zebra_choice.h).
+struct ZebraRoles {
+  Plan plan;                              // of the first expert rank
+  ParameterTable table;                   // of that rank
+  std::optional<ZebraForecast> forecast;  // none: the times of tasks are not known
+};
+
 /// Made once, with its plan, by place_model.
 struct PlacedModel {
   std::shared_ptr<const OpenedModel> opened;
@@ -49,6 +57,7 @@ struct PlacedModel {
   uint64_t opening_bytes = 0;                  // the most memory that opening the model took
   std::vector<std::vector<uint8_t>> expected;  // PlanSubject::expected
   Plan plan;
+  std::shared_ptr<const ZebraRoles> zebra = {};  // null: no zebra, or not chosen yet
 };
 
 enum class Rates : uint8_t { none, measured };

@@ -121,7 +121,7 @@ class PlanMaker {
     add_process();
     add_parameters();
     make_schedules();
-    plan_.places = with_schedules(plan_.train ? &plan_.train->schedule : nullptr, &plan_.slots);
+    plan_.places = with_schedules(plan_.train ? &*plan_.train : nullptr, &plan_.slots);
     return std::move(plan_);
   }
 
@@ -192,7 +192,8 @@ class PlanMaker {
             request_.shards,
             sampled_rows(subject_.of_model),
             inputs_on_host,
-            subject_.compute_backward};
+            subject_.compute_backward,
+            request_.zebra_order};
   }
 
   /// Whether the host updates what devices compute beside: then its updates run under their next
@@ -251,14 +252,14 @@ class PlanMaker {
   }
 
   bool device_is_short(const TrainSchedule& train) const {
-    const std::vector<PlaceLines> places = with_schedules(&train.schedule);
+    const std::vector<PlaceLines> places = with_schedules(&train);
     return std::any_of(places.begin() + subject_.hosts, places.end(),
                        [](const PlaceLines& place) { return !place.fits(); });
   }
 
   /// Whether the whole plan fits with this schedule.
   bool fits(const TrainSchedule& train) const {
-    const std::vector<PlaceLines> places = with_schedules(&train.schedule);
+    const std::vector<PlaceLines> places = with_schedules(&train);
     return std::all_of(places.begin(), places.end(),
                        [](const PlaceLines& place) { return place.fits(); });
   }
@@ -266,9 +267,9 @@ class PlanMaker {
   /// The places with the lines of this training schedule, and what follows from all lines.
   /// `slots`, if given: Plan::slots.
   std::vector<PlaceLines> with_schedules(
-      const Schedule* train, std::vector<std::vector<SlotClass>>* slots = nullptr) const {
+      const TrainSchedule* train, std::vector<std::vector<SlotClass>>* slots = nullptr) const {
     std::vector<const Schedule*> schedules;
-    if (train != nullptr) schedules.push_back(train);
+    if (train != nullptr) schedules.push_back(&train->schedule);
     if (plan_.drain) schedules.push_back(&*plan_.drain);
     if (plan_.eval) schedules.push_back(&*plan_.eval);
     if (plan_.decode) schedules.push_back(&*plan_.decode);
@@ -282,7 +283,7 @@ class PlanMaker {
         (*slots)[at] = std::move(classes);
       }
     }
-    if (train != nullptr) add_sums(*train, places);
+    if (train != nullptr) add_sums(train->schedule, places);
     add_reached(places);
     add_ranks(places);
     add_allowance(places[kHostPlace]);
@@ -397,7 +398,7 @@ class PlanMaker {
          bytes,
          "derived: " + counted(static_cast<int64_t>(others), "rank") +
              ", each with what this one has, but moments of its own blocks alone" +
-             (request_.shards.experts().divided() ? ", and its own experts alone" : "")});
+             (request_.shards.group().divided() ? ", and its own experts alone" : "")});
   }
 
   /// What differs between ranks, in the host's memory: copies of parameters, and gradients of other

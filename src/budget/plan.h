@@ -37,7 +37,8 @@ struct PlanRequest {
   std::vector<int32_t> stage_ends = {};
   /// Of `roundpipe`: the first layer of each stage of backward but the last, in their order.
   std::vector<int32_t> backward_ends = {};
-  uint64_t data_bytes = 0;   // rows held in memory
+  ZebraOrder zebra_order = {};  // PlanInput::zebra_order
+  uint64_t data_bytes = 0;      // rows held in memory
   bool own_process = false;  // the run is in this process, so its program is as large as it is now
   std::string bounds_basis = "lengths of the data";  // source of `tokens` and `longest`; printed
   int64_t shortest = 1;  // the least sequence length that leaves enough trained tokens
@@ -48,6 +49,8 @@ struct PlanRequest {
     same.group = train.group;
     same.recompute = train.recompute;
     same.inputs_on_host = train.inputs_on_host;
+    same.shards.expert_shift = train.expert_shift;
+    same.zebra_order = train.zebra_order;
     return same;
   }
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -87,6 +88,20 @@ class PlanFile {
     const Json* const became =
         choice != nullptr && choice->is_object() ? choice->find("became") : nullptr;
     return became != nullptr && became->is_string() ? became->as_string() : "";
+  }
+  /// Of zebra: experts that move, by layer with experts. Nothing: the plan has none.
+  std::optional<std::vector<int32_t>> expert_shift() const {
+    const Json* const layers = plan_.find("expert_shift");
+    if (layers == nullptr) return std::nullopt;
+    const auto refuse_shift = [&] { refuse("expert_shift: expected a list of whole numbers"); };
+    if (!layers->is_array()) refuse_shift();
+    std::vector<int32_t> shift;
+    for (const Json& moved : layers->as_array()) {
+      if (!moved.is_signed() || moved.as_int() < 0 || moved.as_int() > kMostLayers) refuse_shift();
+      shift.push_back(static_cast<int32_t>(moved.as_int()));
+    }
+    if (std::ranges::count(shift, 0) == std::ssize(shift)) shift.clear();
+    return shift;
   }
   const Json& json() const { return plan_; }
 
@@ -240,6 +255,9 @@ TrainConfig as_planned(const TrainConfig& options) {
   config.stage_ends = file.stage_ends();
   config.backward_ends = file.backward_ends();
   config.planned_policy = file.policy();
+  if (config.attention_ranks > 0 && !config.expert_shift) {
+    config.expert_shift = file.expert_shift();
+  }
   return config;
 }
 
@@ -257,6 +275,7 @@ void require_planned(const TrainConfig& config, const Json& plan) {
   };
   for (const char* key : kFields) {
     compare(key);
+    if (key == std::string_view("parallel")) compare("expert_shift");
     if (key == std::string_view("stages")) compare(kStagesBackward);
   }
   for (const auto& of : {places_of, roots_of}) {

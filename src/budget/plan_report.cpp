@@ -15,6 +15,7 @@
 #include "budget/policy_choice.h"
 #include "budget/rank_memory.h"
 #include "budget/rank_rates.h"
+#include "budget/zebra_choice.h"
 #include "device/link.h"
 #include "model/adapters.h"
 #include "setup/model_digest.h"
@@ -245,10 +246,15 @@ JsonArray ranks_json(const Plan& plan, const ModelSpec& spec) {
   const ShardMap map = plan.shards.map();
   JsonArray ranks;
   for (int32_t rank = 0; rank < plan.shards.ranks; ++rank) {
-    JsonArray experts;
-    const ExpertRanks group = plan.shards.experts();
-    const auto [first, last] = group.of(rank % group.ranks, spec.experts);
-    for (int64_t e = first; e < last; ++e) experts.emplace_back(e);
+    JsonArray layers;
+    for (int32_t layer = 0; layer < spec.layers; ++layer) {
+      if (!spec.has_experts(layer)) continue;
+      const ExpertRanks group = plan.shards.experts(layer);
+      const auto [first, last] = group.of(rank % group.ranks, spec.experts);
+      JsonArray experts;
+      for (int64_t e = first; e < last; ++e) experts.emplace_back(e);
+      layers.emplace_back(std::move(experts));
+    }
     const bool computes = rank < plan.shards.computing();
     const ShardRange shards = computes ? map.of(rank) : ShardRange{};
     const std::string host =
@@ -258,7 +264,7 @@ JsonArray ranks_json(const Plan& plan, const ModelSpec& spec) {
                    {"host", host},
                    {"shards", computes ? JsonArray{int64_t{shards.begin}, int64_t{shards.end - 1}}
                                        : JsonArray{}},
-                   {"experts", JsonArray(static_cast<size_t>(spec.moe_layers()), experts)}});
+                   {"experts", std::move(layers)}});
   }
   return ranks;
 }
@@ -306,14 +312,7 @@ Json plan_json(const PlacedModel& model, const PlanTimes& times,
     json["ranks"] = ranks_json(plan, model.opened->spec);
     if (model.rates) json["rank_links"] = rank_links_json(model.rates->costs.ranks);
   }
-  if (plan.shards.attention_ranks > 0) {
-    JsonArray roles;
-    for (int32_t rank = 0; rank < plan.shards.ranks; ++rank) {
-      const char* const role = rank < plan.shards.attention_ranks ? "attention" : "experts";
-      roles.emplace_back(JsonObject{{"rank", int64_t{rank}}, {"role", role}});
-    }
-    json["roles"] = roles;
-  }
+  add_zebra_json(model, json);
   json["workers"] = static_cast<int64_t>(model.opened->workers);
   json["compute_dtype"] = name_of(model.settings.compute);
   if (plan.train) {
@@ -342,6 +341,7 @@ std::string plan_text(const PlacedModel& model, const PlanTimes& times, PlanDeta
   std::string stages;
   for (const std::string& line : stage_lines(model)) stages += line + "\n";
   for (const std::string& line : hot_lines(model)) stages += line + "\n";
+  for (const std::string& line : zebra_lines(model)) stages += line + "\n";
   if (const std::string line = policy_line(model); !line.empty()) stages += line + "\n";
   return answers_text(plan, times, refusal, disk) + memory_text(plan) + "\n" + stages +
          "step: " + counted(static_cast<int64_t>(schedule.tasks.size()), "task") + " in " +

@@ -7,6 +7,7 @@
 #include "base/setting.h"
 #include "budget/device_loads.h"
 #include "budget/table_warnings.h"
+#include "plan/rank_simulation.h"
 #include "plan/table_rates.h"
 
 namespace hearth {
@@ -143,8 +144,24 @@ StepBound bound_of(const PlacedModel& model, std::span<const BatchWork> batches)
   return bound;
 }
 
+/// Of zebra: one rank of each role, which wait for each other.
+static SimulatedStep step_of_roles(const PlacedModel& model, const StepWork& work) {
+  const ZebraRoles& roles = *model.zebra;
+  const auto rank_of = [&](const Schedule& schedule, const ParameterTable& table, int32_t rank) {
+    CostRates costs = model.rates->costs;
+    costs.ranks.shards.rank = rank;
+    return RankSchedule{&schedule,
+                        task_demands(schedule, work.batches, model.opened->spec, table, costs)};
+  };
+  const std::vector<RankSchedule> ranks = {
+      rank_of(model.plan.train->schedule, model.table, 0),
+      rank_of(roles.plan.train->schedule, roles.table, model.plan.shards.attention_ranks)};
+  return simulate_ranks(ranks).front();
+}
+
 /// A step that begins with the slots as the step before has left them.
 static SimulatedStep simulated_step(const PlacedModel& model, const StepWork& work) {
+  if (model.zebra) return step_of_roles(model, work);
   const Schedule& schedule = model.plan.train->schedule;
   const CostRates& costs = model.rates->costs;
   const std::vector<TaskDemand> demands =

@@ -46,7 +46,23 @@ struct RankShards {
   /// Of ranks that all share the experts: the first, which compute the shards with all but the experts,
   /// while the others have nothing but experts. 0: every rank computes shards.
   int32_t attention_ranks = 0;
-  ExpertRanks experts() const { return {expert_ranks, rank % expert_ranks, attention_ranks}; }
+  /// By layer: how many experts each rank without shards gives to the attention ranks. Empty: none.
+  std::vector<int32_t> expert_shift = {};
+  /// The group of this rank, whatever layer: which ranks it has, not which experts these have.
+  ExpertRanks group() const { return {expert_ranks, rank % expert_ranks, attention_ranks}; }
+  ExpertRanks experts(int32_t layer) const {
+    ExpertRanks of = group();
+    if (!expert_shift.empty()) {
+      of.moved = expert_shift[static_cast<size_t>(layer)] * (expert_ranks - attention_ranks);
+    }
+    return of;
+  }
+  /// Whether this rank computes rows of another one of its group, in any layer.
+  bool serves(int32_t guest) const {
+    ExpertRanks of = group();
+    for (const int32_t moved : expert_shift) of.moved += moved;
+    return of.serves(guest);
+  }
   /// How many ranks compute shards, the first ones; and whether this one does.
   int32_t computing() const { return attention_ranks > 0 ? attention_ranks : ranks; }
   bool computes() const { return rank < computing(); }

@@ -19,7 +19,7 @@ struct RoundRows {
 };
 
 RoundRows rows_of_round(const BodyContext& c) {
-  const ExpertRanks ranks = c.ranks->experts();
+  const ExpertRanks ranks = c.ranks->experts(c.layer);
   const auto segments = static_cast<size_t>(c.segments());
   RoundRows rows{c.part.place, ranks.host_of(c.part.place), {}, {}};
   rows.away.resize(segments);

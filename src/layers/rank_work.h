@@ -31,8 +31,8 @@ inline constexpr int kRowsGo = 2;
 class RankWork {
  public:
   virtual ~RankWork() = default;
-  /// The group of ranks that share the experts, and this one's position in it.
-  virtual ExpertRanks experts() const = 0;
+  /// The group of ranks that share the experts of a layer, and this one's position in it.
+  virtual ExpertRanks experts(int32_t layer) const = 0;
   /// Messages of the group. All of its ranks call this in the same order, of ways apart for each way,
   /// from a stream that does nothing else, and know the sizes of what they get. Returns when all have
   /// come and gone.

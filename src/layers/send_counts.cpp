@@ -32,7 +32,7 @@ class SendCounts final : public Body {
   ScratchNeed scratch(const TaskShape&, const OpSet&) const override { return {}; }
 
   void run(const BodyContext& c) const override {
-    const ExpertRanks ranks = c.ranks->experts();
+    const ExpertRanks ranks = c.ranks->experts(c.layer);
     const auto [first, last] = ranks.own(c.spec.experts);
     const int64_t entries = last - first + 1;
     std::vector<SentRows> out;

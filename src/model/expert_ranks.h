@@ -6,20 +6,21 @@
 
 namespace hearth {
 
-/// The ranks of a group share the routed experts of every layer: each computes its own experts, for the
+/// The ranks of a group share the routed experts of a layer: each computes its own experts, for the
 /// tokens of all. One rank has all experts. Either every rank has tokens and experts, or the first
-/// ranks have all tokens and the others all experts (zebra).
+/// ranks have all tokens and the others all experts but those that have moved to the first (zebra).
 struct ExpertRanks {
   int32_t ranks = 1;            // of the group
   int32_t position = 0;         // of this rank in the group
-  int32_t attention_ranks = 0;  // the first ranks, which have no experts; 0: all ranks have some
+  int32_t attention_ranks = 0;  // the first ranks, which have all tokens; 0: all ranks have some
+  int32_t moved = 0;  // experts of the layer that the attention ranks have, the first ones
 
   bool divided() const { return ranks > 1; }
   /// Whether rows on their way out and back have streams of their own. Where every rank has tokens and
   /// experts, an exchange goes both ways anyway.
   bool ways_apart() const { return attention_ranks > 0; }
   bool has_tokens(int32_t at) const { return attention_ranks == 0 || at < attention_ranks; }
-  bool has_experts(int32_t at) const { return at >= attention_ranks; }
+  bool has_experts(int32_t at) const { return at >= attention_ranks || moved > 0; }
   bool has_tokens() const { return has_tokens(position); }
   bool has_experts() const { return has_experts(position); }
   /// Whether this rank computes rows of another one.
@@ -28,18 +29,23 @@ struct ExpertRanks {
   }
 
   /// The experts [first, second) of the rank at a position, of `experts` in a layer. Their numbers
-  /// differ by one at most among ranks that have experts.
+  /// differ by one at most among the ranks of a role.
   std::pair<int32_t, int32_t> of(int32_t at, int64_t experts) const {
-    if (!has_experts(at)) return {0, 0};
-    const int64_t sharing = ranks - attention_ranks, number = at - attention_ranks;
-    return {static_cast<int32_t>(number * experts / sharing),
-            static_cast<int32_t>((number + 1) * experts / sharing)};
+    const auto share = [](int64_t first, int64_t count, int64_t number, int64_t sharing) {
+      return std::pair(static_cast<int32_t>(first + number * count / sharing),
+                       static_cast<int32_t>(first + (number + 1) * count / sharing));
+    };
+    if (at < attention_ranks) return share(0, moved, at, attention_ranks);
+    return share(moved, experts - moved, at - attention_ranks, ranks - attention_ranks);
   }
   std::pair<int32_t, int32_t> own(int64_t experts) const { return of(position, experts); }
   /// The rank that computes an expert.
   int32_t position_of(int32_t expert, int64_t experts) const {
-    const int64_t sharing = ranks - attention_ranks;
-    return attention_ranks + static_cast<int32_t>((sharing * (expert + 1) - 1) / experts);
+    const auto number = [](int64_t of, int64_t count, int64_t sharing) {
+      return static_cast<int32_t>((sharing * (of + 1) - 1) / count);
+    };
+    if (expert < moved) return number(expert, moved, attention_ranks);
+    return attention_ranks + number(expert - moved, experts - moved, ranks - attention_ranks);
   }
   /// The rows of the group's ranks are computed in rounds: in round r those of the rank r places
   /// behind this one in the ring. So every rank has one other rank's rows at a time, and in round 0

@@ -65,7 +65,7 @@ namespace {
 /// A round of all groups: the guest of each rank sends its rows there, or gets them back.
 void add_round(const Task& task, const RankShards& shards, const RoutedRows& rows,
                Traffic& traffic) {
-  const ExpertRanks own = shards.experts();
+  const ExpertRanks own = shards.experts(task.layer);
   const int32_t round = (task.part.place - own.position + own.ranks) % own.ranks;
   for (int32_t rank = 0; rank < shards.ranks; ++rank) {
     ExpertRanks group = own;

@@ -58,8 +58,8 @@ ScheduleBuilder::ScheduleBuilder(const PlanInput& input, Pass pass, int64_t cach
   schedule_.decides = input.decides;
   if (input.decides) schedule_.expected = input.compute;
   schedule_.rotates = pass == Pass::train && input.rotates;
-  if (pass == Pass::train && input.shards.experts().divided()) {
-    const bool apart = input.shards.experts().ways_apart();
+  if (pass == Pass::train && input.shards.group().divided()) {
+    const bool apart = input.shards.group().ways_apart();
     if (apart) schedule_.streams.push_back({"rows out", kHostPlace, StreamUse::exchange});
     schedule_.streams.push_back({apart ? "rows back" : "rows", kHostPlace, StreamUse::exchange});
   }
@@ -104,7 +104,7 @@ bool ScheduleBuilder::sends_from_device(const Task& task) const {
 /// The rows that a copy for a task of ranks that share the experts carries.
 ExpertPart ScheduleBuilder::exchanged_part(const Key& key, const Task& task) const {
   const auto experts = static_cast<int32_t>(input_.spec.experts);
-  const auto [first, last] = input_.shards.experts().own(experts);
+  const auto [first, last] = input_.shards.experts(task.layer).own(experts);
   if (std::get<3>(key) == kAway) {
     return {.place = kAway, .experts = experts - (last - first), .guests = true};
   }
@@ -361,7 +361,9 @@ TaskShape ScheduleBuilder::shape_of(Phase phase, int32_t layer, Place place, Exp
   if (shape.decided && schedule_.pass == Pass::train) shape.samples = input_.samples;
   shape.rotates = schedule_.rotates;
   shape.norm.count = lanes_of_host();
-  if (schedule_.pass == Pass::train && shape.moe()) shape.ranks = input_.shards.experts();
+  if (schedule_.pass == Pass::train && shape.moe()) {
+    shape.ranks = input_.shards.experts(layer);
+  }
   if (input_.experts_apart(layer)) {
     shape.away =
         place != input_.compute_place(input_.table.find_block(BlockKind::attention, layer));

@@ -11,6 +11,7 @@
 
 #include "comm/shard_tree.h"
 #include "plan/schedule.h"
+#include "plan/zebra/zebra_order.h"
 
 namespace hearth {
 
@@ -47,6 +48,8 @@ struct PlanInput {
   /// `compute` of the tasks of backward and recompute, if stages are cut apart for them. Empty: the
   /// same as of forward.
   std::vector<Place> compute_backward = {};
+  /// Of zebra: the order of groups of as many micro-batches as it has. Empty: Theorem 1's.
+  ZebraOrder zebra_order = {};
 
   int64_t micro_batches_of_shard() const { return micro_batches / shards.count(); }
   /// Where the tasks of a phase read the block.
@@ -183,7 +186,7 @@ class ScheduleBuilder {
   int32_t carrier_of(Place from, Place to, Place& carrier) const;
   int32_t exchange_stream(RowsGo go) const {
     const auto last = static_cast<int32_t>(schedule_.streams.size()) - 1;
-    return input_.shards.experts().ways_apart() && go == RowsGo::out ? last - 1 : last;
+    return input_.shards.group().ways_apart() && go == RowsGo::out ? last - 1 : last;
   }
 
   const PlanInput& input_;

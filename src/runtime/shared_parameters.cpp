@@ -81,7 +81,7 @@ std::map<int32_t, int64_t> experts_by_layer(const ParameterTable& table) {
 template <class F>
 void each_shared_expert(const ParameterTable& table, const Owners& owners, const RankShards& shards,
                         const F& f) {
-  if (!shards.experts().divided()) return;
+  if (!shards.group().divided()) return;
   for (BlockId block = 0; block < std::ssize(table.blocks()); ++block) {
     if (expert_of(table, block) == nullptr || !table.is_trained(block)) continue;
     if (owners.uses(block, shards.rank)) f(block);
@@ -104,15 +104,15 @@ View rows_of_arena(std::byte* data, size_t bytes) {
 
 Owners owners_of(const ParameterTable& table, const RankShards& shards) {
   const ShardMap map = shards.map();
-  const ExpertRanks ranks = shards.experts();
   const std::map<int32_t, int64_t> experts = experts_by_layer(table);
   std::vector<OwnedBlock> blocks;
   for (BlockId block = 0; block < std::ssize(table.blocks()); ++block) {
     const Block* const expert = expert_of(table, block);
     std::vector<BlockShare> shares;
-    if (expert == nullptr || !ranks.divided()) {
+    if (expert == nullptr || !shards.group().divided()) {
       shares = shares_of_all(map);
     } else {
+      const ExpertRanks ranks = shards.experts(expert->layer);
       const int32_t position = ranks.position_of(expert->expert, experts.at(expert->layer));
       shares = shards.attention_ranks > 0 ? shares_of_one(map, position)
                                           : shares_of_expert(map, ranks.ranks, position);
@@ -143,11 +143,11 @@ size_t guest_gradient_bytes(const ParameterTable& table, const RankShards& shard
 }
 
 std::vector<int32_t> guest_gradients(const RankShards& shards) {
-  std::vector<int32_t> copies(static_cast<size_t>(shards.experts().ranks));
+  std::vector<int32_t> copies(static_cast<size_t>(shards.group().ranks));
   for (int32_t guest = 0; guest < std::ssize(copies); ++guest) {
     RankShards of = shards;
     of.rank = shards.first_of_group() + guest;
-    if (!shards.experts().serves(guest)) continue;
+    if (!shards.serves(guest)) continue;
     copies[static_cast<size_t>(guest)] = 1 + gradients_aside(of);
   }
   return copies;
@@ -206,11 +206,11 @@ SharedParameters::SharedParameters(const RankShards& shards, ParameterTable& tab
   });
   guest_bytes_ = align_up(offset, kRow);
   std::ranges::sort(experts_, {}, [](const ExpertGradients& e) { return e.own.data; });
-  const int32_t size = shards.experts().ranks;
+  const int32_t size = shards.group().ranks;
   for (int32_t first = 0; size > 1 && first < shards.ranks; first += size) {
     std::vector<int32_t> ranks(static_cast<size_t>(size));
     std::iota(ranks.begin(), ranks.end(), first);
-    const size_t count = experts().ways_apart() ? channels_.size() : 1;
+    const size_t count = shards_.group().ways_apart() ? channels_.size() : 1;
     for (Channel& channel : std::span(channels_).first(count)) {
       std::unique_ptr<Communicator> comm = team->world().group(ranks);
       if (comm) channel.comm = std::move(comm);
@@ -220,7 +220,7 @@ SharedParameters::SharedParameters(const RankShards& shards, ParameterTable& tab
 
 void SharedParameters::exchange(Stream& stream, RowsGo go, std::span<const SentRows> out,
                                 std::span<const ReceivedRows> in) {
-  Channel& channel = channels_[experts().ways_apart() ? static_cast<size_t>(go) : 0];
+  Channel& channel = channels_[shards_.group().ways_apart() ? static_cast<size_t>(go) : 0];
   CommLabel& label = channel.label;
   if (label.step != team_->step()) label = {team_->step(), 0};
   std::vector<Outgoing> to;
@@ -319,11 +319,11 @@ std::vector<PartialSum> SharedParameters::sums_of(const OpSet& ops, BlockId bloc
   const auto expert = std::ranges::find(experts_, block, &ExpertGradients::block);
   if (expert == experts_.end()) return own();
   std::vector<PartialSum> sums;
-  for (int32_t guest = 0; guest < experts().ranks; ++guest) {
+  for (int32_t guest = 0; guest < shards_.group().ranks; ++guest) {
     std::vector<PartialSum> more;
-    if (guest == experts().position) {
+    if (guest == shards_.group().position) {
       if (shards_.computes()) more = own();
-    } else if (experts().has_tokens(guest)) {
+    } else if (shards_.group().has_tokens(guest)) {
       std::vector<View> views;
       for (std::byte* const data : memory_.guests[static_cast<size_t>(guest)]) {
         views.emplace_back(data + expert->offset, gradient.dtype, 1, gradient.cols);
@@ -517,7 +517,7 @@ void SharedParameters::collect() {
     moves.push_back(std::move(move));
   });
   move(moves);
-  if (shards_.rank > 0 || !experts().divided()) return;
+  if (shards_.rank > 0 || !shards_.group().divided()) return;
   for (const BlockId block : trained_blocks()) {
     for (TensorId id = table_.block(block).begin; !uses(block) && id < table_.block(block).end;
          ++id) {

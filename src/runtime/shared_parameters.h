@@ -67,7 +67,7 @@ class SharedParameters : public RankWork {
   SharedParameters(const RankShards& shards, ParameterTable& table, Memory memory, RankTeam* team,
                    std::span<Device* const> devices, int32_t hosts);
 
-  ExpertRanks experts() const override { return shards_.experts(); }
+  ExpertRanks experts(int32_t layer) const override { return shards_.experts(layer); }
   void exchange(Stream& stream, RowsGo go, std::span<const SentRows> out,
                 std::span<const ReceivedRows> in) override;
   View gradient_for(int32_t guest, View own) const override;

@@ -115,6 +115,9 @@ struct TrainConfig : RunConfig, LoraConfig {
     return expert_ranks > 0 ? expert_ranks : ranks();
   }
   int64_t attention_ranks = 0;  // of `zebra`
+  /// Of `zebra`, by layer with experts: experts that each expert rank gives to the attention ranks.
+  /// Empty: none. Unset: what the plan chooses.
+  std::optional<std::vector<int32_t>> expert_shift = {};
   /// Ranks that compute micro-batches, the first ones.
   int64_t computing_ranks() const { return attention_ranks > 0 ? attention_ranks : ranks(); }
   std::optional<int64_t> logical_shards;  // unset: the ranks of the first start

@@ -14,6 +14,7 @@
 #include "budget/policy_choice.h"
 #include "budget/rank_memory.h"
 #include "budget/recompute_choice.h"
+#include "budget/zebra_choice.h"
 #include "setup/row_requests.h"
 #include "train/known_policy.h"
 #include "train/known_tables.h"
@@ -67,6 +68,7 @@ std::shared_ptr<const OpenedModel> checked(std::shared_ptr<const OpenedModel> op
                                            const TrainConfig& config) {
   require_ranks(config, opened->devices);
   require_expert_ranks(config, opened->spec);
+  require_expert_shift(config, opened->spec);
   trained_model(opened, config);
   return opened;
 }
@@ -151,6 +153,7 @@ PlannedRun::PlannedRun(const TrainConfig& given, std::shared_ptr<const OpenedMod
       request(training_request(config, rows())) {
   require_journal_of_oracle(config);
   request.own_process = planning == Planning::run;
+  request.shards.expert_shift = expert_shift_of(config, opened->spec);
   if (planning == Planning::run && config.experts_top > 0) {
     experts = saved_experts(config, opened->spec);
     if (!experts) {
@@ -168,6 +171,7 @@ PlannedRun::PlannedRun(const TrainConfig& given, std::shared_ptr<const OpenedMod
   }
   model = place_fastest(trained_by(config, opened, experts, sample), request, work,
                         std::move(tables), policy);
+  choose_zebra(model, request, work, !config.expert_shift);
   plan_others(planning);
   steps = steps_of_run(config, rows());
   times = predict(model, work, steps);

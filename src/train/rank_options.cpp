@@ -6,6 +6,7 @@
 
 #include "base/error_format.h"
 #include "base/setting.h"
+#include "plan/zebra/expert_shift.h"
 #include "topology/topology.h"
 
 namespace hearth {
@@ -167,6 +168,31 @@ TrainConfig with_devices_of_rank(TrainConfig config, int32_t rank) {
   }
   config.devices = devices_of(config.rank_devices, rank, config.devices);
   return config;
+}
+
+void require_expert_shift(const TrainConfig& config, const ModelSpec& spec) {
+  if (!config.expert_shift || config.expert_shift->empty()) return;
+  const std::vector<int32_t>& shift = *config.expert_shift;
+  std::string numbers;
+  for (const int32_t moved : shift) numbers += (numbers.empty() ? "" : ",") + std::to_string(moved);
+  const std::string given = spelled(Setting::expert_shift, numbers);
+  if (config.attention_ranks == 0) {
+    throw usage_error("{}: experts move to attention ranks of {}", given,
+                      spelled(Setting::parallel, "zebra"));
+  }
+  require_shift(shift, static_cast<int32_t>(config.attention_ranks),
+                static_cast<int32_t>(config.ranks() - config.attention_ranks), spec.experts,
+                spec.moe_layers(), given);
+}
+
+std::vector<int32_t> expert_shift_of(const TrainConfig& config, const ModelSpec& spec) {
+  std::vector<int32_t> shift;
+  if (!config.expert_shift || config.expert_shift->empty()) return shift;
+  size_t next = 0;
+  for (int64_t layer = 0; layer < spec.layers; ++layer) {
+    shift.push_back(spec.has_experts(layer) ? (*config.expert_shift)[next++] : 0);
+  }
+  return shift;
 }
 
 TrainConfig with_shared_cores(TrainConfig config) {

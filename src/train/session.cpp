@@ -377,7 +377,7 @@ std::optional<StepResult> Session::train_step(const std::vector<MicroBatch>& bat
     part.time_s = time.seconds();
     part.wait_s = team_->comm().waited_s() - waited;
     // Rows come on another stream, so the compute stream stands still while it waits for them.
-    if (plan_.shards.experts().divided()) part.wait_s += result.use.stall.at(std::string(kCpu));
+    if (plan_.shards.group().divided()) part.wait_s += result.use.stall.at(std::string(kCpu));
     part.wait_s = std::min(part.wait_s, part.time_s);
     part.signal = stop_signal();
     result.ranks = join_parts(*team_, part);

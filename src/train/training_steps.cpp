@@ -201,7 +201,7 @@ void TrainingRun::record(const StepResult& result) {
 
 void TrainingRun::record_ranks(const StepResult& result, StepMetrics& m) {
   // Ranks that share the experts have unequal work: experts of their own, or roles.
-  const bool alike = !model_.plan.shards.experts().divided();
+  const bool alike = !model_.plan.shards.group().divided();
   if (const auto slow = alike ? stragglers_.add(result.ranks) : std::nullopt) {
     reporter_.warn_of_event(slow->text());
     logs_->journal.event("straggler", {{"step", m.step},
@@ -273,7 +273,7 @@ bool TrainingRun::must_stop() const {
 void TrainingRun::evaluate(const char* when) {
   if (!data_.eval || evaluated_step_ == progress_.step) return;
   // The weights of experts may be at other ranks.
-  model_.plan.shards.experts().divided() ? settle() : drain();
+  model_.plan.shards.group().divided() ? settle() : drain();
   const EvalResult result = session_->evaluate(*data_.eval, [this] {
     if (crew_) crew_->team().world().beat();
     return stop_signal() != 0;

@@ -1,9 +1,11 @@
 // Experts that move to attention ranks (Asym-EA): the corrected algorithm, its bounds, and the search.
 // Against exhaustive search over small cases.
+#include <algorithm>
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <numeric>
 
+#include "model/expert_ranks.h"
 #include "plan/zebra/expert_shift.h"
 #include "plan/zebra_cases.h"
 #include "support/raises.h"
@@ -13,14 +15,17 @@ namespace {
 
 using Catch::Approx;
 
-int32_t sum_of(const ExpertShift& shift) {
-  return std::accumulate(shift.begin(), shift.end(), 0);
-}
+int32_t sum_of(const ExpertShift& shift) { return std::accumulate(shift.begin(), shift.end(), 0); }
 
 /// The case of which research says how often a chunk moves.
 ZebraTimes eight_layers(int32_t attention_ranks, int32_t expert_ranks) {
-  const ZebraCase c{.layers = 8, .attention_ranks = attention_ranks, .expert_ranks = expert_ranks,
-                    .experts = 24, .attention = {0.5, 0}, .there = {1, 0}, .here = {0.3, 0}};
+  const ZebraCase c{.layers = 8,
+                    .attention_ranks = attention_ranks,
+                    .expert_ranks = expert_ranks,
+                    .experts = 24,
+                    .attention = {0.5, 0},
+                    .there = {1, 0},
+                    .here = {0.3, 0}};
   return c.times();
 }
 
@@ -62,6 +67,30 @@ TEST_CASE("expert shift: chunks balance what ranks give and take") {
   }
 }
 
+TEST_CASE("expert shift: each expert has one owner\\, and ranks of a role have equally many") {
+  for (const auto& [attention, experts] : {std::pair{1, 2}, {2, 1}, {2, 2}, {4, 2}, {3, 6}}) {
+    for (int64_t all = experts; all < 26; ++all) {
+      const ShiftChunk chunk = shift_chunk(attention, experts);
+      for (int32_t moved = 0; moved <= all / experts - 1; moved += chunk.given) {
+        ExpertRanks ranks{attention + experts, 0, attention, moved * experts};
+        std::vector<int> owners(static_cast<size_t>(all));
+        for (int32_t at = 0; at < ranks.ranks; ++at) {
+          const auto [first, last] = ranks.of(at, all);
+          for (int32_t e = first; e < last; ++e) {
+            ++owners[static_cast<size_t>(e)];
+            CHECK(ranks.position_of(e, all) == at);
+          }
+          const int64_t most = (all + experts - 1) / experts - moved;
+          if (at < attention) CHECK(last - first == moved * experts / attention);
+          if (at >= attention) CHECK((last - first == most || last - first == most - 1));
+          CHECK(ranks.has_experts(at) == (last > first));
+        }
+        CHECK(std::ranges::all_of(owners, [](int owner) { return owner == 1; }));
+      }
+    }
+  }
+}
+
 TEST_CASE("expert shift: each time goes with its own number of experts") {
   // With n1 and n2 swapped, as the paper prints them, it would be 10 and 30 chunks.
   CHECK(sum_of(gather_and_squeeze(eight_layers(2, 4))) == 15);
@@ -70,8 +99,8 @@ TEST_CASE("expert shift: each time goes with its own number of experts") {
 
 TEST_CASE("expert shift: rounding takes no chunk away") {
   // Ten layers gather 0.1 each: exactly one chunk of 1, though the sum of the doubles is less.
-  const ZebraCase c{.layers = 10, .experts = 4, .attention = {1.9, 0}, .there = {2, 0},
-                    .here = {2, 0}};
+  const ZebraCase c{
+      .layers = 10, .experts = 4, .attention = {1.9, 0}, .there = {2, 0}, .here = {2, 0}};
   CHECK(gather_and_squeeze(c.times()) == ExpertShift{0, 0, 0, 0, 0, 0, 0, 0, 0, 1});
 }
 

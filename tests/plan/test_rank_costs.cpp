@@ -132,7 +132,7 @@ TEST_CASE("rank costs: a routed row goes to its expert's rank and back\\, forwar
 }
 
 TEST_CASE("rank costs: gradients go once to their owners\\, weights once to all") {
-  for (const RankShards shards : {RankShards{2, 2, 0}, RankShards{8, 4, 0}}) {
+  for (const RankShards& shards : {RankShards{2, 2, 0}, RankShards{8, 4, 0}}) {
     RankStepCase step(shards);
     const double others = shards.ranks - 1;
     CHECK(step.traffic(TaskKind::reduce).total() == Approx(4 * step.elements * others));

@@ -44,7 +44,7 @@ TEST_CASE("schedule: the arena is little more than what lives at once") {
 TEST_CASE("schedule: a group ends with its logical shard, and then the shard ends") {
   const TinyModel model(tiny_config(), find_op_set("cpu"), DType::f32);
   PlanInput input = model.input(64, 64, 8);
-  for (const RankShards shards : {RankShards{4, 1, 0}, RankShards{8, 2, 1}}) {
+  for (const RankShards& shards : {RankShards{4, 1, 0}, RankShards{8, 2, 1}}) {
     input.shards = shards;  // two micro-batches each, or one
     for (const int64_t group : {1, 2, 8}) {
       const Schedule list = single_train_schedule(input, group, false);

@@ -37,10 +37,10 @@ ZebraTimes that_holds(ZebraRandom& random, int32_t layers) {
 TEST_CASE("zebra order: Theorem 1 of two layers and two micro-batches\\, task by task") {
   const auto f = Phase::forward, b = Phase::backward;
   const ZebraOrder expected = {
-      {false, f, 0, 0}, {false, f, 0, 1}, {true, f, 0, 0},  {true, f, 0, 1},  {false, f, 1, 0},
-      {false, f, 1, 1}, {true, f, 1, 0},  {true, f, 1, 1},  {false, f, 2, 0}, {false, b, 2, 0},
-      {false, f, 2, 1}, {false, b, 2, 1}, {true, b, 1, 0},  {true, b, 1, 1},  {false, b, 1, 0},
-      {false, b, 1, 1}, {true, b, 0, 0},  {true, b, 0, 1},  {false, b, 0, 0}, {false, b, 0, 1}};
+      {false, f, 0, 0}, {false, f, 0, 1}, {true, f, 0, 0}, {true, f, 0, 1},  {false, f, 1, 0},
+      {false, f, 1, 1}, {true, f, 1, 0},  {true, f, 1, 1}, {false, f, 2, 0}, {false, b, 2, 0},
+      {false, f, 2, 1}, {false, b, 2, 1}, {true, b, 1, 0}, {true, b, 1, 1},  {false, b, 1, 0},
+      {false, b, 1, 1}, {true, b, 0, 0},  {true, b, 0, 1}, {false, b, 0, 0}, {false, b, 0, 1}};
   CHECK(theorem_1_order(2, 2) == expected);
   CHECK(is_zebra_order(expected, 2, 2));
 }
@@ -55,7 +55,8 @@ TEST_CASE("zebra order: what is none is told") {
     std::swap(swapped[i], swapped[i + 1]);
     const ZebraTask &one = right[i], &two = right[i + 1];
     // Tasks of different stages of different micro-batches may change places, neighbours may not.
-    const bool same_stage = one.experts == two.experts && one.phase == two.phase && one.at == two.at;
+    const bool same_stage =
+        one.experts == two.experts && one.phase == two.phase && one.at == two.at;
     const bool follows = one.micro_batch == two.micro_batch;
     CHECK(is_zebra_order(swapped, 2, 2) == (!same_stage && !follows));
     ZebraOrder less = right;
@@ -70,13 +71,14 @@ TEST_CASE("zebra order: what is none is told") {
 TEST_CASE("zebra order: Figure 6 of the paper") {
   const ZebraTimes times = figure_6();
   const ZebraOrder order = forward_of(theorem_1_order(3, 3), 3);
-  const ZebraRun none = simulate_zebra(times, order), moved = simulate_zebra(times, order, {0, 1, 1});
+  const ZebraRun none = simulate_zebra(times, order),
+                 moved = simulate_zebra(times, order, {0, 1, 1});
   CHECK(none.time_s == Approx(39));
   CHECK(none.attention_s == Approx(27));
   CHECK(none.attention_s / none.experts_s == Approx(0.75));  // utilisation while both are busy
   CHECK(moved.time_s == Approx(35));
   const double bubbles = none.time_s - none.attention_s, left = moved.time_s - moved.attention_s;
-  CHECK(left / bubbles == Approx(0.4));                       // 60 % less
+  CHECK(left / bubbles == Approx(0.4));                                  // 60 % less
   CHECK(moved.time_s / none.time_s == Approx(1 - 0.1026).margin(1e-4));  // 10 % less
   // With the first layer, too, expert ranks wait for attention: 6 % of the time.
   const double there = experts_there(times, 0, 1).forward;
@@ -85,8 +87,8 @@ TEST_CASE("zebra order: Figure 6 of the paper") {
 }
 
 TEST_CASE("zebra order: one task after the other where nothing overlaps") {
-  ZebraCase c{.layers = 3, .attention = {2, 3}, .there = {5, 7}, .out = {0.5, 0.25},
-              .back = {1, 2}};
+  ZebraCase c{
+      .layers = 3, .attention = {2, 3}, .there = {5, 7}, .out = {0.5, 0.25}, .back = {1, 2}};
   const ZebraRun run = simulate_zebra(c.times(), theorem_1_order(3, 1));
   CHECK(run.time_s == Approx(4 * 5 + 3 * (12 + 0.75 + 3)));
   CHECK(run.time_s == Approx(zebra_bound(c.times(), 1)));
@@ -121,8 +123,8 @@ TEST_CASE("zebra order: dependencies\\, streams and bounds hold in all simulated
         const bool forward = task.phase == Phase::forward;
         const ZebraLayerTimes& of = times.layers[static_cast<size_t>(task.at)];
         const auto at = [&](int32_t stage) {
-          const auto found_at = std::ranges::find(
-              order, ZebraTask{false, task.phase, stage, task.micro_batch});
+          const auto found_at =
+              std::ranges::find(order, ZebraTask{false, task.phase, stage, task.micro_batch});
           return static_cast<size_t>(found_at - order.begin());
         };
         const size_t sends = at(forward ? task.at : task.at + 1);
@@ -202,8 +204,8 @@ TEST_CASE("zebra order: where they fail\\, orders are faster\\, and the search f
 }
 
 TEST_CASE("zebra order: Theorem 1 says which precondition fails\\, with the times") {
-  const ZebraCase right{.layers = 2, .attention = {1, 2}, .there = {1, 2}, .out = {1, 1},
-                        .back = {0.5, 0.5}};
+  const ZebraCase right{
+      .layers = 2, .attention = {1, 2}, .there = {1, 2}, .out = {1, 1}, .back = {0.5, 0.5}};
   const auto fails = [](const ZebraTimes& times, const ExpertShift& shift = {}) {
     return check_theorem_1(times, shift).fails;
   };
@@ -219,8 +221,9 @@ TEST_CASE("zebra order: Theorem 1 says which precondition fails\\, with the time
   slow = right;
   slow.back = {0.5, 1.5};
   REQUIRE(fails(slow.times()).size() == 1);
-  CHECK(fails(slow.times())[0].starts_with("rows travel longer than attention takes: rows back "
-                                           "backward of layer 0"));
+  CHECK(
+      fails(slow.times())[0].starts_with("rows travel longer than attention takes: rows back "
+                                         "backward of layer 0"));
 
   ZebraTimes uneven = right.times();
   uneven.stages[1].forward = 1.3;

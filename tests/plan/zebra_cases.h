@@ -45,7 +45,8 @@ class ZebraRandom {
   explicit ZebraRandom(uint64_t seed) : random_(seed, RandomSite::shuffle, 43) {}
   double between(double low, double high) { return low + (high - low) * random_.uniform(drawn_++); }
   int32_t integer(int32_t low, int32_t high) {
-    return low + static_cast<int32_t>(random_.below(drawn_++, static_cast<uint64_t>(high - low + 1)));
+    return low +
+           static_cast<int32_t>(random_.below(drawn_++, static_cast<uint64_t>(high - low + 1)));
   }
   ZebraTime time(double low, double high) { return {between(low, high), between(low, high)}; }
   ZebraCase any(int32_t layers) {

@@ -101,6 +101,7 @@ const std::map<std::string, std::pair<std::string, std::string>> kSamples{
     {"thread-ranks", {"2", "2"}},
     {"expert-ranks", {"2", "2"}},
     {"attention-ranks", {"2", "2"}},
+    {"expert-shift", {"0,1,2", "\"0,1,2\""}},
     {"rank-limit", {"2m", "120s"}},
     {"rank-devices", {"2=virtual:mem=1G;0-1=host", "\"0-1=host;2=virtual:mem=1G\""}},
     {"rank-links", {"125M:50us", "\"125000000:5e-05\""}},
@@ -282,6 +283,7 @@ TEST_CASE("what may change on resume is marked, and nothing else") {
                                        "thread-ranks",
                                        "expert-ranks",
                                        "attention-ranks",
+                                       "expert-shift",
                                        "rank-devices",
                                        "rank-limit",
                                        "rank-links"});

@@ -110,6 +110,7 @@ std::map<std::string, Case> cases(const TrainingFixture& f) {
       {"expert-ranks", {only_value, {}}},  // the same: test_expert_parallel.cpp
       {"attention-ranks", {only_value, {}}},
       {"rank-devices", {harmless, {"--rank-devices", "0=host"}}},
+      {"expert-shift", {harmless, {"--expert-shift", "off"}}},
       {"rank-links", {harmless, {"--rank-links", "1G:20us"}}},
       {"rank-limit", {harmless, {"--rank-limit", "30s"}}},
       {"plan", {another, {"--plan", f.dir / "plan.json"}}},

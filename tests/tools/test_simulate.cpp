@@ -119,7 +119,7 @@ TEST_CASE("simulate: what cannot be is refused by name") {
     CHECK(std::ranges::count(told.err, '\n') == 1);
   };
   study({}, "expected a study: hearth simulate routing --experts E --skew G");
-  study({"rooting", "--tokens", "0"}, "expected routing, step or figure, found 'rooting'");
+  study({"rooting", "--tokens", "0"}, "expected routing, step, figure or zebra, found 'rooting'");
   study({"figure"}, "simulate figure: expected 11, 12, 13 or 14\n");
   study({"figure", "15"}, "simulate figure: expected 11, 12, 13 or 14, found '15'");
   // The ends of the range are in it.
@@ -237,4 +237,79 @@ TEST_CASE("simulate step: what cannot be is refused by name") {
   refused({"--shape", "S-8", "--skew", "0.3", "--link", "0"}, "--link: expected more than 0");
   refused({"--shape", "S-8", "--skew", "0.3", "--tokens", "9"},
           "--tokens: no option of simulate step; routing has it");
+}
+
+namespace {
+
+Json zebra_study() {
+  const ProgramResult told = run_program(HEARTH_BINARY, {"simulate", "zebra", "--json"});
+  REQUIRE(told.exit_code == 0);
+  return parse_json(told.out, "zebra");
+}
+
+double percent(const Json& use, const char* role) { return 100 * use.find(role)->as_double(); }
+
+}  // namespace
+
+TEST_CASE("simulate zebra: HeterMoE's models have the parameters of Table 2") {
+  const Json study = zebra_study();
+  CHECK(study.find("simulated")->as_bool());
+  const JsonArray& models = study.find("models")->as_array();
+  REQUIRE(models.size() == 5);
+  for (const Json& model : models) {  // experts alone; the paper counts all, to two digits
+    const double experts = model.find("expert_parameters")->as_double();
+    const double paper = model.find("paper_parameters")->as_double();
+    INFO(model.dump());
+    CHECK(experts < paper * 1.025);
+    CHECK(experts > paper * 0.95);
+  }
+  CHECK(models[2].find("expert_parameters")->as_double() == Approx(8 * 24 * 10.5 * 1024 * 1024));
+}
+
+TEST_CASE("simulate zebra: Table 3 without communication is above the paper's\\, in its order") {
+  const JsonArray rows = zebra_study().find("utilisation")->as_array();
+  REQUIRE(rows.size() == 2);
+  const auto near = [](const Json& use, double attention, double experts) {
+    CHECK(percent(use, "attention") == Approx(attention).margin(0.6));
+    CHECK(percent(use, "experts") == Approx(experts).margin(0.6));
+  };
+  near(*rows[0].find("zebra"), 61, 98);
+  near(*rows[0].find("algorithm_1"), 92, 97);
+  near(*rows[1].find("zebra"), 84, 97);
+  near(*rows[1].find("algorithm_1"), 95, 97);
+  for (const Json& row : rows) {
+    const double apart = percent(*row.find("apart"), "attention");
+    const double zebra = percent(*row.find("zebra"), "attention");
+    const double seed = percent(*row.find("algorithm_1"), "attention");
+    const double shifted = percent(*row.find("shifted"), "attention");
+    CHECK(apart < zebra);
+    CHECK(zebra < seed);
+    CHECK(seed <= shifted);
+    CHECK(zebra > percent(*row.find("paper_zebra"), "attention"));
+    CHECK(shifted > percent(*row.find("paper_shifted"), "attention"));
+  }
+}
+
+TEST_CASE("simulate zebra: the gain of experts that move falls with the length") {
+  const JsonArray rows = zebra_study().find("gain")->as_array();
+  const double expected[] = {1.33, 1.22, 1.14, 1.07, 1.00, 1.00};
+  REQUIRE(rows.size() == std::size(expected));
+  double before = 2;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    CHECK(rows[i].find("algorithm_1")->as_double() == Approx(expected[i]).margin(0.006));
+    const double searched = rows[i].find("shifted")->as_double();
+    CHECK(searched >= rows[i].find("algorithm_1")->as_double() - 1e-9);
+    CHECK(searched < before);
+    before = searched;
+  }
+}
+
+TEST_CASE("simulate zebra: a table for people\\, and no option of other studies") {
+  const ProgramResult told = run_program(HEARTH_BINARY, {"simulate", "zebra"});
+  CHECK(told.exit_code == 0);
+  CHECK(told.out.starts_with("simulated, not run: HeterMoE"));
+  CHECK(told.out.find("Mixtral-D3") != std::string::npos);
+  const ProgramResult refused = run_program(HEARTH_BINARY, {"simulate", "zebra", "--gpus", "4"});
+  CHECK(refused.exit_code == 2);
+  CHECK(refused.err.find("--gpus: no option of simulate zebra; step has it") != std::string::npos);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <catch2/catch_test_macros.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,7 @@ class RanksFixture : public SameBitsFixture {
     c.expert_ranks = ranks > 1 && mode_ == "ep" ? expert_ranks_ : 0;
     c.attention_ranks = ranks > 1 && mode_ == "zebra" ? expert_ranks_ : 0;
     c.devices = ranks > 1 ? devices_ : "auto";
+    if (c.attention_ranks > 0) c.expert_shift = expert_shift_;
     c.threads = 1;
     c.max_grad_norm = 0.5;  // clips: ranks must agree on the norm
     c.recorded.push_back({"logical-shards", std::to_string(shards), false});
@@ -53,6 +55,10 @@ class RanksFixture : public SameBitsFixture {
 
   /// Of each rank of runs of several ranks from here on.
   void set_devices(const std::string& devices) { devices_ = devices; }
+  /// Of zebra: TrainConfig::expert_shift of runs from here on. At first none.
+  void set_expert_shift(std::optional<std::vector<int32_t>> shift) {
+    expert_shift_ = std::move(shift);
+  }
 
   RunBits bits_of(const TrainConfig& config) {
     unbind_thread();
@@ -81,6 +87,7 @@ class RanksFixture : public SameBitsFixture {
     std::string mode = "dp";
     int64_t sharing = 0;
     std::string devices = "auto";
+    std::vector<int32_t> shift = {};  // of check_path: TrainConfig::expert_shift
   };
   /// The bits of one rank, whatever the way.
   void check_bits(const TrainedWith& with, int64_t shards, const std::vector<Way>& ways) {
@@ -124,12 +131,13 @@ class RanksFixture : public SameBitsFixture {
     TrainConfig parts = whole;
     parts.out = dir / ("parts" + with.family);
     for (size_t i = 0; i < path.size(); ++i) {
-      const auto& [ranks, mode, sharing, devices] = path[i];
+      const auto& [ranks, mode, sharing, devices, shift] = path[i];
       parts.thread_ranks = ranks;
       parts.parallel = ranks > 1 ? mode : "";
       parts.expert_ranks = ranks > 1 && mode == "ep" ? sharing : 0;
       parts.attention_ranks = ranks > 1 && mode == "zebra" ? sharing : 0;
       parts.devices = devices;
+      parts.expert_shift = shift;
       const bool last = i + 1 == path.size();
       INFO("step " << i + 1 << " on " << ranks << " ranks " << mode);
       REQUIRE((last ? run(parts) : run_until(parts, static_cast<int64_t>(i) + 1)) ==
@@ -154,6 +162,7 @@ class RanksFixture : public SameBitsFixture {
   int runs_ = 0;
   std::string mode_ = "dp", devices_ = "auto";
   int64_t expert_ranks_ = 0;
+  std::optional<std::vector<int32_t>> expert_shift_ = std::vector<int32_t>();
 };
 
 }  // namespace hearth::test

@@ -302,7 +302,7 @@ void hang_at(const Body& right, const BodyContext& c, bool owner) {
 class ReversedBlocks final : public RankWork {
  public:
   explicit ReversedBlocks(RankWork& right) : right_(right) {}
-  ExpertRanks experts() const override { return right_.experts(); }
+  ExpertRanks experts(int32_t layer) const override { return right_.experts(layer); }
   void exchange(Stream& stream, RowsGo go, std::span<const SentRows> out,
                 std::span<const ReceivedRows> in) override {
     right_.exchange(stream, go, out, in);

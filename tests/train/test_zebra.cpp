@@ -134,7 +134,7 @@ TEST_CASE("zebra: an error of a rank ends all\\, whoever waits for whom") {
   RanksFixture f;
   f.set_mode("zebra", 2);
   const BodyOfFaultyRank faulty(TaskKind::experts, [](const Body& right, const BodyContext& c) {
-    if (c.layer == 1 && c.phase == Phase::backward && c.ranks->experts().position == 3) {
+    if (c.layer == 1 && c.phase == Phase::backward && c.ranks->experts(c.layer).position == 3) {
       throw storage_error("no more memory");
     }
     right.run(c);

@@ -8,6 +8,7 @@
 #include "commands/output.h"
 #include "commands/routing_report.h"
 #include "commands/step_report.h"
+#include "commands/zebra_report.h"
 #include "predictor/popularity.h"
 #include "setup/cost_table_file.h"
 #include "study/figures.h"
@@ -102,6 +103,10 @@ ExitCode simulate_steps(const Options& options) {
 }  // namespace
 
 ExitCode run_simulate(const Options& options) {
+  if (options.operand == "zebra") {
+    options.json ? print_json(zebra_study_json()) : print(zebra_study_text());
+    return ExitCode::done;
+  }
   return options.operand == "routing" ? simulate_routing(options) : simulate_steps(options);
 }
 

@@ -67,7 +67,7 @@ const std::vector<CommandEntry>& command_table() {
        "the "
        "time of a training step on a machine with GPUs that need not exist; or figure 11, 12, 13 "
        "or "
-       "14: the points of that figure of APTMoE",
+       "14: the points of that figure of APTMoE; or zebra: the tables of HeterMoE",
        {}},
       {doctor,
        "doctor",

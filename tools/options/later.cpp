@@ -9,7 +9,6 @@ const std::vector<LaterOption>& later_options() {
       // Devices, policies, foresight.
       {.name = "divide-experts"},
       // Ranks.
-      {.name = "expert-shift"},
       {.name = "domains"},
       {.name = "levels"},
       {.name = "wire"},

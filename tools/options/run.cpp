@@ -149,6 +149,12 @@ void add_run(std::vector<Option>& table) {
                 "other ranks compute these. The larger of the two numbers is a multiple of the smaller, and "
                 "these ranks divide --logical-shards; results are identical for any value",
         .may_change = true},
+       {.name = "expert-shift", .group = group, .commands = kTraining, .idle = kIdleOutsideTraining,
+        .value = expert_shift_value(), .unit = "experts",
+        .help = "with --parallel zebra: how many experts each expert rank gives to the attention ranks, one "
+                "number for each layer with experts. auto: as many as save simulated time; off: none. "
+                "Results are identical for any value",
+        .may_change = true},
        {.name = "rank-devices", .group = group, .commands = kTraining, .idle = kIdleOutsideTraining,
         .value = rank_devices_value(),
         .help = "devices of some ranks, which do not have those of --devices: '0-1=cuda:0;2=host' gives ranks "

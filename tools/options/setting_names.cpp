@@ -57,6 +57,7 @@ std::string option_of(Setting setting) {
     case Setting::thread_ranks: return "thread-ranks";
     case Setting::expert_ranks: return "expert-ranks";
     case Setting::attention_ranks: return "attention-ranks";
+    case Setting::expert_shift: return "expert-shift";
     case Setting::tokenizer: return "tokenizer";
     case Setting::trace: return "trace";
     case Setting::train_on: return "train-on";

@@ -23,6 +23,37 @@ OptionValue logical_shards_value() {
           [](const Options& options) { return std::to_string(options.shards()); }};
 }
 
+OptionValue expert_shift_value() {
+  static constexpr int64_t kMostExperts = 1 << 20;
+  const auto set = [](Options& options, const std::string& text) -> Problem {
+    if (text == "auto") {
+      options.expert_shift.reset();
+      return std::nullopt;
+    }
+    std::vector<int32_t> shift;
+    for (size_t begin = 0; text != "off" && begin <= text.size();) {
+      const size_t end = std::min(text.find(',', begin), text.size());
+      const auto moved = parse_count(text.substr(begin, end - begin));
+      if (!moved || *moved < 0 || *moved > kMostExperts) {
+        return unexpected("auto, off, or numbers such as 0,1,1", text);
+      }
+      shift.push_back(static_cast<int32_t>(*moved));
+      begin = end + 1;
+    }
+    options.expert_shift = std::move(shift);
+    return std::nullopt;
+  };
+  const auto get = [](const Options& options) -> std::string {
+    if (!options.expert_shift) return "auto";
+    std::string text;
+    for (const int32_t moved : *options.expert_shift) {
+      text += (text.empty() ? "" : ",") + std::to_string(moved);
+    }
+    return yaml_text(text.empty() ? "off" : text);
+  };
+  return {OptionKind::text, "auto|off|O1,O2,...", "", single(set), get};
+}
+
 OptionValue rank_links_value() {
   constexpr double kMostLatency = 10;  // seconds
   return {OptionKind::text, "BYTES/S[:LATENCY]", "at least 1, latency at most 10s",

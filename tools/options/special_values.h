@@ -14,6 +14,8 @@ OptionValue given_value(OptionValue value, bool Options::*given);
 OptionValue warmup_value(int64_t most);
 /// If it is not given, the number of ranks.
 OptionValue logical_shards_value();
+/// auto, off, or experts that move by layer, with commas.
+OptionValue expert_shift_value();
 /// Links of thread ranks: BYTES/S[:LATENCY].
 OptionValue rank_links_value();
 OptionValue rank_devices_value();

@@ -46,7 +46,7 @@ LayerTasks::LayerTasks(const PlanInput& input, Pass pass, int64_t cache_rows)
       builder_(input, pass, cache_rows),
       is_training_(pass == Pass::train),
       is_rotated_(is_training_ && input.rotates),
-      ranks_(pass == Pass::train ? input.shards.experts() : ExpertRanks{}) {
+      ranks_(pass == Pass::train ? input.shards.group() : ExpertRanks{}) {
   for (int32_t layer = 0; layer < input.spec.layers; ++layer) {
     parts_.push_back(parts_of(input, layer, Phase::forward));
     parts_backward_.push_back(parts_of(input, layer, Phase::backward));
@@ -178,7 +178,7 @@ void LayerTasks::send_counts(int32_t layer, RowRange rows) {
 void LayerTasks::compute_round(Phase phase, int32_t layer, RowRange rows, int32_t round,
                                bool recompute) {
   const int32_t guest = ranks_.guest_of(round);
-  if (ranks_.serves(guest)) {
+  if (input_.shards.experts(layer).serves(guest)) {
     if (recompute) builder_.add_guests(Phase::recompute, layer, rows, guest);
     builder_.add_guests(phase, layer, rows, guest);
   }
@@ -212,6 +212,10 @@ void LayerTasks::begin_layer(int32_t layer, int32_t m) {
 
 void LayerTasks::compute_experts(Phase phase, int32_t layer, int32_t m, bool recompute) {
   if (!input_.spec.has_experts(layer)) return;
+  if (ranks_.has_tokens() && input_.shards.experts(layer).has_experts()) {
+    if (recompute) add_experts(Phase::recompute, layer, rows_of(m));
+    add_experts(phase, layer, rows_of(m));
+  }
   for (int32_t round = 1; round < ranks_.ranks; ++round) {
     compute_round(phase, layer, rows_of(m), round, recompute);
   }

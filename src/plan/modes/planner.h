@@ -20,6 +20,8 @@ struct TrainSchedule {
   bool recompute = false;       // backward recomputes activations instead of keeping them
   double span = 0;              // of a pipeline: operations of its longest chain of passes; else 0
   bool inputs_on_host = false;  // PlanInput::inputs_on_host
+  std::vector<int32_t> expert_shift = {};  // RankShards::expert_shift
+  ZebraOrder zebra_order = {};             // PlanInput::zebra_order
 };
 
 /// Whether a run with this schedule fits every budget.

@@ -1,42 +1,30 @@
 #include "modes/zebra.h"
 
 #include "modes/grouped.h"
+#include "plan/zebra/zebra_order.h"
 
 namespace hearth {
 
 namespace {
 
-void add_forward(LayerTasks& tasks, int32_t layers, RowRange rows) {
-  const auto [begin, end] = rows;
-  for (int32_t m = begin; tasks.has_tokens() && m < end; ++m) tasks.add_embed(Phase::forward, m);
-  for (int32_t layer = 0; layer < layers; ++layer) {
-    for (int32_t m = begin; m < end; ++m) {
-      if (layer > 0) tasks.end_layer(layer - 1, m);
-      tasks.begin_layer(layer, m);
-    }
-    for (int32_t m = begin; m < end; ++m) {
-      tasks.compute_experts(Phase::forward, layer, m, false);
-    }
+/// Attention of a stage (plan/zebra/zebra_times.h): up to where rows leave.
+void add_stage(LayerTasks& tasks, Phase phase, int32_t at, int32_t layers, int32_t m,
+               bool recompute) {
+  if (phase == Phase::forward) {
+    if (at == 0 && tasks.has_tokens()) tasks.add_embed(phase, m);
+    if (at > 0) tasks.end_layer(at - 1, m);
+    if (at < layers) tasks.begin_layer(at, m);
+    if (at == layers && tasks.has_tokens()) tasks.add_head(m);
+    return;
   }
+  if (at < layers) tasks.end_layer_backward(at, m);
+  if (at > 0) tasks.begin_layer_backward(at - 1, m, recompute);
 }
 
-void add_backward(LayerTasks& tasks, int32_t layers, RowRange rows, bool recompute) {
-  const auto [begin, end] = rows;
-  for (int32_t layer = layers - 1; layer >= 0; --layer) {
-    for (int32_t m = begin; m < end; ++m) {
-      if (layer + 1 < layers) {
-        tasks.end_layer_backward(layer + 1, m);
-      } else {
-        tasks.end_layer(layer, m);
-        if (tasks.has_tokens()) tasks.add_head(m);
-      }
-      tasks.begin_layer_backward(layer, m, recompute);
-    }
-    for (int32_t m = begin; m < end; ++m) {
-      tasks.compute_experts(Phase::backward, layer, m, recompute);
-    }
-  }
-  for (int32_t m = begin; m < end; ++m) tasks.end_layer_backward(0, m);
+/// The last group may have fewer micro-batches than the order.
+ZebraOrder order_of(const PlanInput& input, int32_t layers, int32_t micro_batches) {
+  const bool fits = is_zebra_order(input.zebra_order, layers, micro_batches);
+  return fits ? input.zebra_order : theorem_1_order(layers, micro_batches);
 }
 
 class ZebraPlanner final : public GroupedPlanner {
@@ -47,8 +35,13 @@ class ZebraPlanner final : public GroupedPlanner {
   void add_passes(LayerTasks& tasks, const PlanInput& input, RowRange rows,
                   bool recompute) const override {
     const auto layers = static_cast<int32_t>(input.spec.layers);
-    add_forward(tasks, layers, rows);
-    add_backward(tasks, layers, rows, recompute);
+    for (const auto& [experts, phase, at, m] : order_of(input, layers, rows.count())) {
+      if (experts) {
+        tasks.compute_experts(phase, at, rows.begin + m, recompute && phase == Phase::backward);
+      } else {
+        add_stage(tasks, phase, at, layers, rows.begin + m, recompute);
+      }
+    }
   }
 };
 

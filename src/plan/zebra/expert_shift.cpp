@@ -74,7 +74,7 @@ void fit(const ZebraTimes& times, const ChunkBounds& in, Chunks& chunks) {
   for (int64_t sum = chunks_in(chunks); sum < in.least || sum > in.most;) {
     for (size_t at = chunks.size(); at-- > 0 && (sum < in.least || sum > in.most);) {
       int64_t& own = chunks[at];
-      const int64_t more = sum > in.most ? (own > 0 ? -1 : 0)
+      const int64_t more = sum > in.most                                 ? (own > 0 ? -1 : 0)
                            : has_experts(times, at) && own < in.of_layer ? 1
                                                                          : 0;
       own += more;
@@ -115,7 +115,8 @@ Chunks seed_of(const ZebraTimes& times, const ChunkBounds& in) {
     const double own = squeezed(times, at, chunk);
     bubble += factor * gathered(times, at);
     if (own <= 0 || bubble < own * (1 - kShiftRounding)) continue;
-    chunks[at] = std::min(in.of_layer, static_cast<int64_t>(std::floor(bubble / own + kShiftRounding)));
+    chunks[at] =
+        std::min(in.of_layer, static_cast<int64_t>(std::floor(bubble / own + kShiftRounding)));
     bubble -= static_cast<double>(chunks[at]) * own;
   }
   fit(times, in, chunks);
@@ -226,10 +227,10 @@ void require_shift(const ExpertShift& shift, int32_t attention_ranks, int32_t ex
         "{}: {} experts cannot move: {} experts on {} expert ranks, each keeps one, and {} "
         "attention ranks take equally many; {} would do",
         what, moved, experts, expert_ranks, attention_ranks,
-        most == 0           ? std::string("0 alone")
-        : chunk.given == 1 ? "0 to " + std::to_string(most)
-                           : "multiples of " + std::to_string(chunk.given) + " up to " +
-                                 std::to_string(most));
+        most == 0 ? std::string("0 alone")
+        : chunk.given == 1
+            ? "0 to " + std::to_string(most)
+            : "multiples of " + std::to_string(chunk.given) + " up to " + std::to_string(most));
   }
 }
 

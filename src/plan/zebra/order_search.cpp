@@ -30,7 +30,9 @@ std::vector<double> tails_of(const ZebraTimes& times, const ExpertShift& shift,
   for (size_t i = chain.size(); i-- > 0;) {
     const ZebraTask& task = chain[i];
     const bool forward = task.phase == Phase::forward;
-    const auto seconds = [&](const ZebraTime& time) { return forward ? time.forward : time.backward; };
+    const auto seconds = [&](const ZebraTime& time) {
+      return forward ? time.forward : time.backward;
+    };
     const int32_t of = task.experts || forward ? task.at : task.at - 1;
     if (of >= 0 && of < times.count()) {
       const ZebraLayerTimes& layer = times.layers[static_cast<size_t>(of)];
@@ -170,7 +172,7 @@ class PartialOrder {
 
 /// Keeps the orders of least bound at each task: a beam search.
 ZebraOrder beam_search(const ZebraTimes& times, int32_t micro_batches, const ExpertShift& shift,
-                  size_t width) {
+                       size_t width) {
   PartialOrder::Problem problem{times, shift, chain_of(times.count()), {}};
   problem.tail = tails_of(times, shift, problem.chain);
   std::vector<PartialOrder> kept = {PartialOrder(problem, micro_batches)};

@@ -19,7 +19,9 @@ struct NamedTime {
   std::string what;
 };
 
-std::string text_of(const NamedTime& one) { return fmt::format("{} ({:.3g} ms)", one.what, 1e3 * one.seconds); }
+std::string text_of(const NamedTime& one) {
+  return fmt::format("{} ({:.3g} ms)", one.what, 1e3 * one.seconds);
+}
 
 /// By seconds: the least or the most.
 void keep(NamedTime& kept, double seconds, bool least, const std::string& what) {
@@ -31,8 +33,7 @@ void keep(NamedTime& kept, double seconds, bool least, const std::string& what) 
 void require(const NamedTime& longer, const NamedTime& shorter, double factor, const char* text,
              Theorem1& theorem) {
   if (longer.seconds <= shorter.seconds * factor * (1 + kEqualTimes)) return;
-  theorem.fails.push_back(std::string(text) + ": " + text_of(longer) + ", and " +
-                          text_of(shorter));
+  theorem.fails.push_back(std::string(text) + ": " + text_of(longer) + ", and " + text_of(shorter));
 }
 
 }  // namespace

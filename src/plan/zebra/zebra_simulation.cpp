@@ -98,8 +98,7 @@ class ZebraTasks {
       computed.push_back(
           issue(attention, of_phase(experts_here(times_, task.at, moved), task.phase), {rows}));
     }
-    back_[number(task, task.at)] =
-        issue(back, of_phase(layer(task.at).back, task.phase), computed);
+    back_[number(task, task.at)] = issue(back, of_phase(layer(task.at).back, task.phase), computed);
     return id;
   }
 

@@ -1,0 +1,30 @@
+// Zebra's two roles: what they take, and what the plan chooses for them, which is experts that move to
+// attention ranks, and the order.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "budget/placed_model.h"
+#include "budget/plan_time.h"
+
+namespace hearth {
+
+/// Seconds by stage and layer for a micro-batch, from the schedules of the first rank of each role. All
+/// ranks have the costs of this one. An expert takes the same at both roles.
+ZebraTimes zebra_times(const PlacedModel& model, const ZebraRoles& roles, const StepWork& work);
+
+/// Of a run with zebra: plans the first expert rank, and predicts a group. `chooses_shift`: moves
+/// experts where that saves simulated time. Takes another order than that of Theorem 1 if its simulated
+/// time is less. Where either changes something, plans again with it, unless that does not fit.
+/// Afterwards `request` is what was planned. Of other runs nothing changes.
+void choose_zebra(PlacedModel& model, PlanRequest& request, const StepWork& work,
+                  bool chooses_shift);
+
+/// For people: the shift, the order and the theorem, one line each. Empty: no zebra.
+std::vector<std::string> zebra_lines(const PlacedModel& model);
+/// "roles", "expert_shift" and "theorem_1" of the plan.
+void add_zebra_json(const PlacedModel& model, Json& plan);
+
+}  // namespace hearth

@@ -1,0 +1,20 @@
+// What is predicted of a group of micro-batches with zebra.
+#pragma once
+
+#include "plan/zebra/theorem_1.h"
+#include "plan/zebra/zebra_simulation.h"
+
+namespace hearth {
+
+struct ZebraForecast {
+  ZebraTimes times;
+  int32_t micro_batches = 1;  // of a group
+  ExpertShift shift;          // empty: no expert moves
+  Theorem1 theorem;
+  bool is_other = false;   // the order is not that of Theorem 1
+  ZebraRun run;            // with that order and shift
+  double theorem_1_s = 0;  // with the order of Theorem 1
+  double unshifted_s = 0;  // with that, too, and without a shift
+};
+
+}  // namespace hearth

@@ -93,19 +93,31 @@ class PlanFile {
   std::optional<std::vector<int32_t>> expert_shift() const {
     const Json* const layers = plan_.find("expert_shift");
     if (layers == nullptr) return std::nullopt;
-    const auto refuse_shift = [&] { refuse("expert_shift: expected a list of whole numbers"); };
-    if (!layers->is_array()) refuse_shift();
-    std::vector<int32_t> shift;
-    for (const Json& moved : layers->as_array()) {
-      if (!moved.is_signed() || moved.as_int() < 0 || moved.as_int() > kMostLayers) refuse_shift();
-      shift.push_back(static_cast<int32_t>(moved.as_int()));
-    }
+    std::vector<int32_t> shift = numbers(*layers, "expert_shift");
     if (std::ranges::count(shift, 0) == std::ssize(shift)) shift.clear();
     return shift;
+  }
+  /// Empty: that of Theorem 1.
+  ZebraOrder zebra_order() const {
+    const Json* const zebra = plan_.find("zebra");
+    const Json* const order = zebra && zebra->is_object() ? zebra->find("order") : nullptr;
+    if (order == nullptr || order->is_string()) return {};
+    return order_of(numbers(*order, "zebra: order"));
   }
   const Json& json() const { return plan_; }
 
  private:
+  std::vector<int32_t> numbers(const Json& list, const std::string& key) const {
+    const auto refuse_list = [&] { refuse(key + ": expected a list of whole numbers"); };
+    if (!list.is_array()) refuse_list();
+    std::vector<int32_t> numbers;
+    for (const Json& number : list.as_array()) {
+      const bool is_count = number.is_signed() && number.as_int() >= 0;
+      if (!is_count || number.as_int() > kMostLayers) refuse_list();
+      numbers.push_back(static_cast<int32_t>(number.as_int()));
+    }
+    return numbers;
+  }
   /// The first and last layers of a list of stages, which has one at least.
   std::vector<std::pair<int32_t, int32_t>> layers_of(const char* key) const {
     std::vector<std::pair<int32_t, int32_t>> layers;
@@ -255,8 +267,9 @@ TrainConfig as_planned(const TrainConfig& options) {
   config.stage_ends = file.stage_ends();
   config.backward_ends = file.backward_ends();
   config.planned_policy = file.policy();
-  if (config.attention_ranks > 0 && !config.expert_shift) {
-    config.expert_shift = file.expert_shift();
+  if (config.attention_ranks > 0) {
+    if (!config.expert_shift) config.expert_shift = file.expert_shift();
+    config.zebra_order = file.zebra_order();
   }
   return config;
 }

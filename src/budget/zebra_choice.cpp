@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/error_format.h"
+#include "base/setting.h"
 #include "budget/placement_plan.h"
 #include "plan/kind_costs.h"
 #include "plan/zebra/expert_shift.h"
@@ -138,6 +140,18 @@ void set_forecast(PlacedModel& model, ZebraForecast forecast) {
   model.zebra = std::move(roles);
 }
 
+/// The order of the plan file.
+void take_order(PlacedModel& model, PlanRequest& request, const TrainConfig& config) {
+  const auto layers = static_cast<int32_t>(model.opened->spec.layers);
+  const auto group = static_cast<int32_t>(model.plan.train->group);
+  if (!is_zebra_order(*config.zebra_order, layers, group)) {
+    throw usage_error("{}: zebra: order: not one of {} layers and groups of {}",
+                      spelled(Setting::plan, config.plan_file), layers, group);
+  }
+  request.zebra_order = *config.zebra_order;
+  model = planned_again(std::move(model), request);
+}
+
 }  // namespace
 
 ZebraTimes zebra_times(const PlacedModel& model, const ZebraRoles& roles, const StepWork& work) {
@@ -148,15 +162,16 @@ ZebraTimes zebra_times(const PlacedModel& model, const ZebraRoles& roles, const 
 }
 
 void choose_zebra(PlacedModel& model, PlanRequest& request, const StepWork& work,
-                  bool chooses_shift) {
+                  const TrainConfig& config) {
   if (request.shards.attention_ranks == 0 || !model.plan.train || !model.plan.fits()) return;
+  if (config.zebra_order && !config.zebra_order->empty()) take_order(model, request, config);
   model.zebra = roles_of(model, request);
   if (!knows_times(model, work)) return;
   ZebraForecast forecast;
   forecast.times = zebra_times(model, *model.zebra, work);
   forecast.micro_batches = static_cast<int32_t>(model.plan.train->group);
   forecast.shift = request.shards.expert_shift;
-  if (chooses_shift) {
+  if (!config.expert_shift) {
     forecast.shift = choose_expert_shift(forecast.times, forecast.micro_batches).shift;
   }
   if (is_none(forecast.shift)) forecast.shift.clear();
@@ -174,13 +189,15 @@ void choose_zebra(PlacedModel& model, PlanRequest& request, const StepWork& work
   };
   const bool moves = forecast.shift != request.shards.expert_shift;
   if (moves && !plan_with({})) forecast.shift = request.shards.expert_shift;
-  const FoundOrder found =
-      find_zebra_order(forecast.times, forecast.micro_batches, forecast.shift);
-  forecast.is_other = found.is_other() && plan_with(found.order);
+  if (!config.zebra_order) {
+    const FoundOrder found =
+        find_zebra_order(forecast.times, forecast.micro_batches, forecast.shift);
+    if (found.is_other()) plan_with(found.order);
+  }
   const ZebraOrder theorem_1 = theorem_1_order(forecast.times.count(), forecast.micro_batches);
-  forecast.run = simulate_zebra(forecast.times, forecast.is_other ? found.order : theorem_1,
-                                forecast.shift);
-  forecast.theorem_1_s = found.theorem_1_s;
+  const ZebraOrder& order = request.zebra_order.empty() ? theorem_1 : request.zebra_order;
+  forecast.run = simulate_zebra(forecast.times, order, forecast.shift);
+  forecast.theorem_1_s = simulate_zebra(forecast.times, theorem_1, forecast.shift).time_s;
   forecast.unshifted_s = simulate_zebra(forecast.times, theorem_1).time_s;
   forecast.theorem = check_theorem_1(forecast.times, forecast.shift);
   set_forecast(model, std::move(forecast));
@@ -196,6 +213,13 @@ std::vector<int32_t> shift_of_moe_layers(const PlacedModel& model) {
     if (model.opened->spec.has_experts(layer)) shift.push_back(moved_of(of, layer));
   }
   return shift;
+}
+
+Json order_json(const ZebraOrder& order) {
+  if (order.empty()) return "theorem 1";
+  JsonArray json;
+  for (const int32_t number : numbers_of(order)) json.emplace_back(int64_t{number});
+  return json;
 }
 
 std::string less_text(double before, double after) {
@@ -232,7 +256,7 @@ std::vector<std::string> zebra_lines(const PlacedModel& model) {
   for (const std::string& text : forecast->theorem.fails) {
     lines.push_back("Theorem 1 may not hold: " + text);
   }
-  lines.push_back(forecast->is_other
+  lines.push_back(!model.plan.train->zebra_order.empty()
                       ? "another order: " + less_text(forecast->theorem_1_s, forecast->run.time_s)
                       : "its order is taken: no faster one was found");
   return lines;
@@ -261,7 +285,7 @@ void add_zebra_json(const PlacedModel& model, Json& plan) {
   plan["zebra"] = JsonObject{{"group_s", forecast.run.time_s},
                              {"theorem_1_s", forecast.theorem_1_s},
                              {"unshifted_s", forecast.unshifted_s},
-                             {"order", forecast.is_other ? "searched" : "theorem 1"},
+                             {"order", order_json(model.plan.train->zebra_order)},
                              {"attention", forecast.run.attention_s / forecast.run.time_s},
                              {"experts", forecast.run.experts_s / forecast.run.time_s}};
 }

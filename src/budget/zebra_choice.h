@@ -15,12 +15,13 @@ namespace hearth {
 /// ranks have the costs of this one. An expert takes the same at both roles.
 ZebraTimes zebra_times(const PlacedModel& model, const ZebraRoles& roles, const StepWork& work);
 
-/// Of a run with zebra: plans the first expert rank, and predicts a group. `chooses_shift`: moves
-/// experts where that saves simulated time. Takes another order than that of Theorem 1 if its simulated
-/// time is less. Where either changes something, plans again with it, unless that does not fit.
-/// Afterwards `request` is what was planned. Of other runs nothing changes.
+/// Of a run with zebra: plans the first expert rank, and predicts a group. Unless the options have a
+/// shift, moves experts where that saves simulated time. Unless the plan file has an order, takes another
+/// one than that of Theorem 1 if its simulated time is less. Where either changes something, plans again
+/// with it, unless that does not fit. Afterwards `request` is what was planned. Of other runs nothing
+/// changes. Usage error if the plan file's order is none.
 void choose_zebra(PlacedModel& model, PlanRequest& request, const StepWork& work,
-                  bool chooses_shift);
+                  const TrainConfig& config);
 
 /// For people: the shift, the order and the theorem, one line each. Empty: no zebra.
 std::vector<std::string> zebra_lines(const PlacedModel& model);

@@ -40,8 +40,8 @@ class JoinedRanks {
     streams_.resize(stream + s.streams.size());
     std::vector<std::vector<TaskId>> after = dependencies(s);
     for (size_t t = 0; t < s.tasks.size(); ++t) {
-      streams_[stream + static_cast<size_t>(s.tasks[t].stream)].push_back(
-          first + static_cast<int32_t>(t));
+      streams_[stream + static_cast<size_t>(s.tasks[t].stream)].push_back(first +
+                                                                          static_cast<int32_t>(t));
       for (TaskId& before : after[t]) before += first;
       after_.push_back(std::move(after[t]));
       const TaskDemand& demand = rank.demands[t];

@@ -13,6 +13,7 @@
 #include "layers/settings.h"
 #include "peft/adapter.h"
 #include "plan/decisions/foresight.h"
+#include "plan/zebra/zebra_order.h"
 #include "setup/cpu_share.h"
 
 namespace hearth {
@@ -118,6 +119,8 @@ struct TrainConfig : RunConfig, LoraConfig {
   /// Of `zebra`, by layer with experts: experts that each expert rank gives to the attention ranks.
   /// Empty: none. Unset: what the plan chooses.
   std::optional<std::vector<int32_t>> expert_shift = {};
+  /// Of `zebra`, from the plan file: its order; empty: that of Theorem 1. Unset: what the plan chooses.
+  std::optional<ZebraOrder> zebra_order = {};
   /// Ranks that compute micro-batches, the first ones.
   int64_t computing_ranks() const { return attention_ranks > 0 ? attention_ranks : ranks(); }
   std::optional<int64_t> logical_shards;  // unset: the ranks of the first start

@@ -41,8 +41,9 @@ struct ZebraUse {
 };
 struct ZebraRow {
   int32_t thousand_tokens = 0;
-  ZebraUse apart, zebra, seed, shifted;  // a micro-batch at a time; zebra; with Algorithm 1; searched
-  double seed_gain = 1, gain = 1;        // of a shift: zebra's time over that
+  ZebraUse apart, zebra, seed,
+      shifted;                     // a micro-batch at a time; zebra; with Algorithm 1; searched
+  double seed_gain = 1, gain = 1;  // of a shift: zebra's time over that
   ExpertShift shift;
 };
 ZebraRow zebra_row(int32_t thousand_tokens);

@@ -9,6 +9,7 @@
 #include "budget/data_report.h"
 #include "budget/placement_report.h"
 #include "budget/policy_choice.h"
+#include "budget/zebra_choice.h"
 #include "model/adapters.h"
 #include "peft/write.h"
 #include "train/sample_preview.h"
@@ -105,6 +106,7 @@ void describe(const PlannedRun& run, const TrainConfig& config, int64_t warmup, 
     compared ? reporter.note(line) : reporter.detail(line);
   }
   for (const std::string& line : stage_lines(model)) reporter.detail(line);
+  for (const std::string& line : zebra_lines(model)) reporter.detail(line);
   for (const std::string& line : hot_lines(model)) reporter.detail(line);
   for (const std::string& line : table_lines(model)) {
     if (line.find("it has no times for") != std::string::npos) {

@@ -49,27 +49,12 @@ JsonArray numbers_json(const std::vector<int32_t>& numbers) {
   return json;
 }
 
-/// Four numbers a task.
-JsonArray order_json(const ZebraOrder& order) {
-  JsonArray json;
-  for (const ZebraTask& task : order) {
-    json.emplace_back(int64_t{task.experts ? 1 : 0});
-    json.emplace_back(int64_t{task.phase == Phase::forward ? 0 : 1});
-    json.emplace_back(int64_t{task.at});
-    json.emplace_back(int64_t{task.micro_batch});
+std::vector<int32_t> numbers_in(const Json& json) {
+  std::vector<int32_t> numbers;
+  for (const Json& number : json.as_array()) {
+    numbers.push_back(static_cast<int32_t>(number.as_int()));
   }
-  return json;
-}
-
-ZebraOrder order_in(const Json& json) {
-  const JsonArray& numbers = json.as_array();
-  ZebraOrder order;
-  for (size_t i = 0; i + 3 < numbers.size(); i += 4) {
-    const auto number = [&](size_t at) { return static_cast<int32_t>(numbers[i + at].as_int()); };
-    order.push_back(
-        {number(0) == 1, number(1) == 0 ? Phase::forward : Phase::backward, number(2), number(3)});
-  }
-  return order;
+  return numbers;
 }
 
 /// Rank 0 alone speaks.
@@ -92,10 +77,8 @@ void follow_run(const Json& begin, const TrainConfig& given, Reporter& reporter,
   leader.group = begin.find("group")->as_int();
   leader.recompute = begin.find("recompute")->as_bool();
   leader.inputs_on_host = begin.find("inputs_on_host")->as_bool();
-  for (const Json& moved : begin.find("expert_shift")->as_array()) {
-    leader.expert_shift.push_back(static_cast<int32_t>(moved.as_int()));
-  }
-  leader.zebra_order = order_in(*begin.find("zebra_order"));
+  leader.expert_shift = numbers_in(*begin.find("expert_shift"));
+  leader.zebra_order = order_of(numbers_in(*begin.find("zebra_order")));
   const PlacedModel model = placed_for_rank(
       experts ? trained_model(opened, config, experts_in(*experts)) : trained_model(opened, config),
       training_request(config, &data), leader, team.rank());
@@ -135,7 +118,7 @@ void tell_begin(RankTeam& team, const PlannedRun& run) {
                    {"recompute", train.recompute},
                    {"inputs_on_host", train.inputs_on_host},
                    {"expert_shift", numbers_json(train.expert_shift)},
-                   {"zebra_order", order_json(train.zebra_order)}};
+                   {"zebra_order", numbers_json(numbers_of(train.zebra_order))}};
   if (run.experts) begin.emplace_back("experts", experts_json(run.experts->experts));
   tell(team, Json(std::move(begin)).dump());
 }

@@ -171,7 +171,7 @@ PlannedRun::PlannedRun(const TrainConfig& given, std::shared_ptr<const OpenedMod
   }
   model = place_fastest(trained_by(config, opened, experts, sample), request, work,
                         std::move(tables), policy);
-  choose_zebra(model, request, work, !config.expert_shift);
+  choose_zebra(model, request, work, config);
   plan_others(planning);
   steps = steps_of_run(config, rows());
   times = predict(model, work, steps);

@@ -1,15 +1,19 @@
 // Runs with zebra whose attention ranks compute some experts, too (--expert-shift): the bits of one
 // rank, and what the plan says.
+#include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 
 #include "base/json.h"
 #include "base/sanitized.h"
+#include "budget/plan_file.h"
 #include "budget/plan_report.h"
 #include "budget/zebra_choice.h"
+#include "plan/kind_costs.h"
 #include "plan/zebra/expert_shift.h"
 #include "plan/zebra/order_search.h"
 #include "train/faulty_rank.h"
 #include "train/planned_run.h"
+#include "train/rank_crew.h"
 #include "train/ranks_fixture.h"
 
 namespace hearth::test {
@@ -117,36 +121,85 @@ TEST_CASE("expert shift runs: what the plan chooses has the bits of one rank\\, 
   CHECK(f.bits_of(kLora, 4, 4) == expected);
 }
 
-TEST_CASE("expert shift runs: another order has the bits of Theorem 1's") {
-  // Whatever the plan would choose: the order of a search with other times.
+TEST_CASE("expert shift runs: another order has the bits of one rank\\, and is in the plan file") {
   RanksFixture f;
+  const auto config_of = [&](const std::string& out, int64_t ranks) {
+    TrainConfig c = f.config_of(kFull, out, 2, ranks);
+    c.grad_accum = 8;
+    c.group = 4;
+    return c;
+  };
+  const RunBits expected = f.bits_of(config_of("one", 1));
+  REQUIRE(expected.steps.size() == 3);
   f.set_mode("zebra", 2);
   f.set_expert_shift({{1, 0, 2}});
-  TrainConfig config = f.config_of(kFull, "theorem", 2, 4);
-  config.grad_accum = 8;
-  RecordingReporter reporter;
-  PlannedRun run(config, open_model(config), reporter);
-  REQUIRE(run.model.zebra);
-  REQUIRE(run.model.plan.train->group == 4);
+  // Whatever the plan would choose: what a search finds for slow links.
   ZebraTimes times{2, 2, 6, std::vector<ZebraTime>(4, {1, 2}), std::vector<ZebraLayerTimes>(3)};
   for (ZebraLayerTimes& of : times.layers) of = {{1, 2}, {1, 2}, {3, 3}, {3, 3}};
   const FoundOrder found = find_zebra_order(times, 4, {1, 0, 2});
   REQUIRE(found.is_other());
-  run.request.group = 4;
-  run.request.zebra_order = found.order;
-  const PlacedModel other = place_model(trained_model(run.opened, config), run.request);
-  const auto order_of = [](const Schedule& schedule) {
-    std::vector<std::tuple<TaskKind, Phase, int32_t, int32_t>> tasks;
+  TrainConfig four = config_of("four", 4);
+  four.zebra_order = found.order;
+  CHECK(f.bits_of(four) == expected);
+  four.recompute = Recompute::blocks;
+  four.out = f.dir / "again";
+  CHECK(f.bits_of(four) == expected);
+
+  RecordingReporter reporter;
+  const PlannedRun run(four, open_model(four), reporter);
+  const Json plan = plan_json(run.model, run.times, run.model.plan.places);
+  f.write(f.dir / "plan.json", plan.dump());
+  f.set_expert_shift(std::nullopt);
+  TrainConfig planned = config_of("planned", 4);
+  planned.plan_file = f.dir / "plan.json";
+  planned = as_planned(planned);
+  CHECK(planned.expert_shift == std::vector<int32_t>{1, 0, 2});
+  CHECK(planned.zebra_order == found.order);
+  const PlannedRun again(planned, open_model(planned), reporter);
+  CHECK(again.model.plan.train->zebra_order == found.order);
+  std::swap(planned.zebra_order->front(), planned.zebra_order->back());
+  const Raised raised = raised_by([&] { PlannedRun(planned, open_model(planned), reporter); });
+  CHECK(raised.code == ExitCode::usage);
+  CHECK(raised.says("not one of 3 layers and groups of 4"));
+}
+
+TEST_CASE("expert shift runs: times of stages and layers add up to those of the tasks") {
+  RanksFixture f;
+  f.set_mode("zebra", 1);
+  const TrainConfig config = f.config_of(kFull, "run", 3, 3);
+  RecordingReporter reporter;
+  const PlannedRun run(config, open_model(config), reporter);
+  const StepWork work = full_step(run.request);
+  const PlacedModel& model = run.model;
+  REQUIRE(model.zebra);
+  REQUIRE(model.rates);
+  const ZebraTimes times = zebra_times(model, *model.zebra, work);
+  const auto sum_of = [&](const Schedule& schedule, const ParameterTable& table, bool experts,
+                          bool talks) {
+    double sum = 0;
     for (const Task& task : schedule.tasks) {
-      tasks.emplace_back(task.kind, task.phase, task.layer, task.rows.begin);
+      if (task.rows.none() || (task.kind == TaskKind::experts) != experts) continue;
+      if (kind_costs(task.kind).talks != talks) continue;
+      sum += task_cost(schedule, task, work_of(task.rows, work.batches), model.opened->spec, table,
+                       model.rates->costs)
+                 .total_s();
     }
-    return tasks;
+    return sum / static_cast<double>(schedule.micro_batches);
   };
-  auto one = order_of(run.model.plan.train->schedule), two = order_of(other.plan.train->schedule);
-  CHECK(one != two);
-  std::ranges::sort(one);
-  std::ranges::sort(two);
-  CHECK(one == two);  // the same tasks
+  double stages = 0, layers = 0, links = 0;
+  for (const ZebraTime& stage : times.stages) stages += stage.total();
+  for (const ZebraLayerTimes& of : times.layers) {
+    layers += 3 * of.expert_there.total();  // of 6 experts on 2 ranks
+    links += of.out.total() + of.back.total();
+    CHECK(of.expert_there.forward > 0);
+    CHECK(of.expert_there.backward > 0);
+  }
+  const Schedule& attention = model.plan.train->schedule;
+  CHECK(stages == Catch::Approx(sum_of(attention, model.table, false, false)));
+  CHECK(links == Catch::Approx(sum_of(attention, model.table, false, true)));
+  CHECK(layers ==
+        Catch::Approx(sum_of(model.zebra->plan.train->schedule, model.zebra->table, true, false)));
+  for (const ZebraTime& stage : times.stages) CHECK(stage.forward > 0);
 }
 
 TEST_CASE("expert shift runs: the plan says who has which experts, and what fails") {
@@ -175,6 +228,35 @@ TEST_CASE("expert shift runs: the plan says who has which experts, and what fail
   const Json& zebra = *plan.find("zebra");
   CHECK(zebra.find("group_s")->as_double() > 0);
   CHECK(run.times.step.time_s >= zebra.find("group_s")->as_double() * 0.5);
+}
+
+TEST_CASE("expert shift runs: the plan counts the memory of each rank by its own schedule") {
+  RanksFixture f;
+  f.set_mode("zebra", 2);
+  for (const std::vector<int32_t>& shift : {std::vector<int32_t>(), {2, 0, 1}}) {
+    f.set_expert_shift(shift);
+    const TrainConfig config = f.config_of(kFull, "run", 4, 4);
+    RecordingReporter reporter;
+    const PlannedRun run(config, open_model(config), reporter);
+    double planned = 0, sum = 0;
+    for (const MemoryLine& line : run.model.plan.host().lines) {
+      if (line.id.use == MemoryUse::ranks) planned += static_cast<double>(line.bytes);
+    }
+    for (int32_t rank = 1; rank < 4; ++rank) {
+      const PlacedModel other = placed_for_rank(trained_model(run.opened, run.config), run.request,
+                                                *run.model.plan.train, rank);
+      for (const MemoryLine& line : other.plan.host().lines) {
+        const MemoryUse use = line.id.use;
+        const bool own = use == MemoryUse::parameters || use == MemoryUse::activations ||
+                         use == MemoryUse::scratch || use == MemoryUse::sums ||
+                         use == MemoryUse::schedules || use == MemoryUse::reading;
+        if (own) sum += static_cast<double>(line.bytes);
+      }
+    }
+    INFO(planned << " and " << sum);
+    CHECK(planned >= sum);
+    CHECK(planned <= 1.02 * sum);
+  }
 }
 
 TEST_CASE("expert shift runs: what cannot be is refused\\, with the numbers") {

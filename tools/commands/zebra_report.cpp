@@ -46,9 +46,8 @@ Json zebra_study_json() {
   }
   for (const int32_t length : kLengths) {
     const ZebraRow row = zebra_row(length);
-    gain.emplace_back(JsonObject{{"tokens", int64_t{1024} * length},
-                                 {"algorithm_1", row.seed_gain},
-                                 {"shifted", row.gain}});
+    gain.emplace_back(JsonObject{
+        {"tokens", int64_t{1024} * length}, {"algorithm_1", row.seed_gain}, {"shifted", row.gain}});
   }
   return JsonObject{{"simulated", true},
                     {"models", std::move(models)},
@@ -58,11 +57,12 @@ Json zebra_study_json() {
 
 std::string zebra_study_text() {
   std::string text =
-      "simulated, not run: HeterMoE (arXiv 2504.03871). Communication and optimizer take no time\n\n"
+      "simulated, not run: HeterMoE (arXiv 2504.03871). Communication and optimizer take no "
+      "time\n\n"
       "parameters of the experts, in billions, and of the whole model in the paper\n";
   for (const ZebraModel& model : zebra_models()) {
-    text += fmt::format("  {:<12} {:>6.2f} {:>6.1f}\n", model.name,
-                        model.expert_parameters() / 1e9, model.paper / 1e9);
+    text += fmt::format("  {:<12} {:>6.2f} {:>6.1f}\n", model.name, model.expert_parameters() / 1e9,
+                        model.paper / 1e9);
   }
   text += "\nMixtral-D1 on 6 A40 and 6 V100: utilisation in percent, attention/experts ranks\n" +
           fmt::format("  {:<7} {:>8} {:>8} {:>12} {:>9} {:>13} {:>15}\n", "tokens", "apart",

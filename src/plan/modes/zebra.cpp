@@ -22,7 +22,7 @@ void add_stage(LayerTasks& tasks, Phase phase, int32_t at, int32_t layers, int32
 }
 
 /// The last group may have fewer micro-batches than the order.
-ZebraOrder order_of(const PlanInput& input, int32_t layers, int32_t micro_batches) {
+ZebraOrder order_of_group(const PlanInput& input, int32_t layers, int32_t micro_batches) {
   const bool fits = is_zebra_order(input.zebra_order, layers, micro_batches);
   return fits ? input.zebra_order : theorem_1_order(layers, micro_batches);
 }
@@ -35,7 +35,7 @@ class ZebraPlanner final : public GroupedPlanner {
   void add_passes(LayerTasks& tasks, const PlanInput& input, RowRange rows,
                   bool recompute) const override {
     const auto layers = static_cast<int32_t>(input.spec.layers);
-    for (const auto& [experts, phase, at, m] : order_of(input, layers, rows.count())) {
+    for (const auto& [experts, phase, at, m] : order_of_group(input, layers, rows.count())) {
       if (experts) {
         tasks.compute_experts(phase, at, rows.begin + m, recompute && phase == Phase::backward);
       } else {

@@ -11,8 +11,7 @@ struct ZebraForecast {
   int32_t micro_batches = 1;  // of a group
   ExpertShift shift;          // empty: no expert moves
   Theorem1 theorem;
-  bool is_other = false;   // the order is not that of Theorem 1
-  ZebraRun run;            // with that order and shift
+  ZebraRun run;            // with the order and the shift that were taken
   double theorem_1_s = 0;  // with the order of Theorem 1
   double unshifted_s = 0;  // with that, too, and without a shift
 };

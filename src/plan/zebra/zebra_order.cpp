@@ -61,4 +61,22 @@ bool is_zebra_order(const ZebraOrder& order, int32_t layers, int32_t micro_batch
   return std::ssize(order) == int64_t{2} * (2 * layers + 1) * micro_batches;
 }
 
+std::vector<int32_t> numbers_of(const ZebraOrder& order) {
+  std::vector<int32_t> numbers;
+  for (const auto& [experts, phase, at, micro_batch] : order) {
+    const int32_t backward = phase == Phase::forward ? 0 : 1;
+    numbers.insert(numbers.end(), {experts ? 1 : 0, backward, at, micro_batch});
+  }
+  return numbers;
+}
+
+ZebraOrder order_of(std::span<const int32_t> numbers) {
+  ZebraOrder order;
+  for (; numbers.size() >= 4; numbers = numbers.subspan(4)) {
+    const Phase phase = numbers[1] == 0 ? Phase::forward : Phase::backward;
+    order.push_back({numbers[0] != 0, phase, numbers[2], numbers[3]});
+  }
+  return order;
+}
+
 }  // namespace hearth

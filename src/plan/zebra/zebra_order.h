@@ -3,6 +3,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "layers/body.h"
@@ -31,5 +32,9 @@ ZebraOrder theorem_1_order(int32_t layers, int32_t micro_batches);
 /// layer's experts, are in order within a phase. Gradients are added in that order, so such orders
 /// have the same bits.
 bool is_zebra_order(const ZebraOrder& order, int32_t layers, int32_t micro_batches);
+
+/// For files and messages: four numbers a task. Anything else gives an order that is none.
+std::vector<int32_t> numbers_of(const ZebraOrder& order);
+ZebraOrder order_of(std::span<const int32_t> numbers);
 
 }  // namespace hearth

@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "base/dtype.h"
+#include "base/hash.h"
 #include "base/place_memory.h"
 
 namespace hearth {
 
 /// A piece of state in the memory of a place: rows [begin, end) of dimension 0 of a global tensor.
-/// A single rank shows whole tensors. Several ranks would show slices, which a load finds by byte
-/// range.
+/// Every rank shows whole tensors.
 struct StateView {
   std::string name;  // global, unique within the component
   DType dtype = DType::u8;
@@ -26,6 +26,13 @@ struct StateView {
   std::span<std::byte> bytes;
   Place place = kHostPlace;
   PlaceMemory* memory = &host_memory();
+  /// The rank that writes the tensor into a saved state; kThisRank: this process does.
+  int32_t writer = kThisRank;
+  /// Of a tensor that another rank owns: the digest of its bytes, as that rank took it. Null: the
+  /// bytes of `memory` have it.
+  const Digest* digest = nullptr;
+
+  static constexpr int32_t kThisRank = -1;
 
   /// Whether the host can access the bytes directly.
   bool direct() const { return memory->host_reaches(place); }

@@ -1,7 +1,10 @@
 #include "state/saved_state.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <optional>
+#include <span>
 
 #include "base/file_ops.h"
 #include "base/planted.h"
@@ -95,8 +98,16 @@ FileContent read_content(const InputFile& file, const SafetensorsHeader& header,
   return content;
 }
 
-// Every byte against the chunk digests, then the content against the component's digest.
-void verify_file(const std::string& path, const StateFile& expected, DigestBuilder& digests) {
+// The names of a part stand in the manifest, too.
+void check_names(const StateFile& expected, const SafetensorsHeader& header) {
+  if (!expected.rank) return;
+  if (!std::ranges::equal(expected.tensors, header.entries, {}, {}, &SafetensorsEntry::name)) {
+    throw input_error("its tensors are not those of manifest.json");
+  }
+}
+
+// Every byte against the chunk digests, then the content against its digest. Returns the tensors.
+std::vector<StateTensor> verify_file(const std::string& path, const StateFile& expected) {
   const InputFile file(path);
   if (file.size() != expected.bytes) {
     throw input_error("has " + std::to_string(file.size()) + " bytes, manifest.json says " +
@@ -119,10 +130,32 @@ void verify_file(const std::string& path, const StateFile& expected, DigestBuild
                       expected.chunks[i].hex());
   }
   if (!header_fault.empty()) throw input_error(header_fault);
-  if (digests.add(expected.component, std::move(content.tensors)) != expected.digest) {
+  check_names(expected, header);
+  if (component_digest(expected.component, content.tensors) != expected.digest) {
     throw input_error("content digest mismatch: the file does not match what was saved");
   }
   if (!content.fault.empty()) throw input_error(content.fault);
+  return std::move(content.tensors);
+}
+
+// The files of each component, which stand together.
+std::vector<std::span<const StateFile>> by_component(const std::vector<StateFile>& files) {
+  std::vector<std::span<const StateFile>> components;
+  for (size_t at = 0; at < files.size();) {
+    size_t end = at + 1;
+    while (end < files.size() && files[end].component == files[at].component) ++end;
+    components.emplace_back(files.data() + at, end - at);
+    at = end;
+  }
+  return components;
+}
+
+std::vector<std::string> names_of(std::span<const StateFile> files, std::string_view component) {
+  std::vector<std::string> names;
+  for (const StateFile& file : files) {
+    if (file.component == component) names.push_back(file.name());
+  }
+  return names;
 }
 
 /// The manifest, of the step that the directory's name says.
@@ -192,9 +225,11 @@ void check_header(const std::string& path, const StateFile& expected, uint64_t h
   }
 }
 
-// Fills a view from the file's tensor; an f32 weight that is not finite is an input error.
-void load_view(const SafetensorsFile& file, const SafetensorsEntry& entry, const StateView& view,
-               bool weights, std::vector<std::byte>& staging) {
+// Fills a view from the file's tensor; an f32 weight that is not finite is an input error. Returns
+// the digest of what was read, if that went in pieces.
+std::optional<Digest> load_view(const SafetensorsFile& file, const SafetensorsEntry& entry,
+                                const StateView& view, bool weights,
+                                std::vector<std::byte>& staging) {
   const auto check = [&](std::span<const std::byte> piece, size_t at) {
     if (!weights || view.dtype != DType::f32) return;
     const std::string fault = not_finite(entry.name, piece.data(), at, piece.size());
@@ -203,31 +238,70 @@ void load_view(const SafetensorsFile& file, const SafetensorsEntry& entry, const
   const size_t bytes = view.bytes.size();
   if (view.direct()) {
     file.read(entry, view.bytes.data(), bytes, 0);
-    return check(view.bytes, 0);
+    check(view.bytes, 0);
+    return std::nullopt;
   }
+  Hasher read;
   for (size_t at = 0; at < bytes; at += kStatePiece) {
     staging.resize(std::min(kStatePiece, bytes - at));
     file.read(entry, staging.data(), staging.size(), at);
     check(staging, at);
+    read.update(staging.data(), staging.size());
     view.write(at, staging);
   }
+  return read.digest();
 }
 
-void load_component(const std::string& path, const StateComponent& component,
-                    const StateFile& expected, DigestBuilder& digests) {
-  const SafetensorsFile file(path);
-  check_header(path, expected, file.header().data_begin);
-  const std::vector<StateView> views = prepared_views(component, file.header().entries);
-  std::map<std::string_view, const StateView*> by_name;
-  for (const StateView& view : views) by_name[view.name] = &view;
+// The views that a file fills, then their digests. Of a view in memory of another rank that is the
+// digest of what was read: only its owner can look at what has arrived.
+std::vector<StateTensor> load_file(const SafetensorsFile& file, const StateFile& expected,
+                                   const std::map<std::string_view, const StateView*>& by_name) {
+  std::vector<StateView> views;
+  std::vector<Digest> read(file.header().entries.size());
   std::vector<std::byte> staging;
   for (const SafetensorsEntry& entry : file.header().entries) {
     leave_if_stopped("saved state was read");
-    load_view(file, entry, *by_name.at(entry.name), component.name == kWeights, staging);
+    StateView& view = views.emplace_back(*by_name.at(entry.name));
+    const bool is_far = view.digest != nullptr;
+    view.digest = nullptr;
+    const auto digest = load_view(file, entry, view, expected.component == kWeights, staging);
+    if (!is_far || !digest) continue;
+    read[views.size() - 1] = *digest;
+    view.digest = &read[views.size() - 1];
   }
-  if (digests.add(component.name, digest_views(views)) != expected.digest) {
+  std::vector<StateTensor> tensors = digest_views(views);
+  if (component_digest(expected.component, tensors) != expected.digest) {
     throw input_error("changed after it was checked");
   }
+  return tensors;
+}
+
+void load_component(const std::string& directory, const StateComponent& component,
+                    std::span<const StateFile> parts, DigestBuilder& digests) {
+  const auto each = [&](const auto& action) {
+    for (const StateFile& part : parts) {
+      reading(directory, part.name(), [&](const std::string& path) { action(path, part); });
+    }
+  };
+  std::vector<SafetensorsFile> files;
+  std::vector<SafetensorsEntry> entries;
+  each([&](const std::string& path, const StateFile& part) {
+    const SafetensorsFile& file = files.emplace_back(path);
+    check_header(path, part, file.header().data_begin);
+    check_names(part, file.header());
+    entries.insert(entries.end(), file.header().entries.begin(), file.header().entries.end());
+  });
+  std::vector<StateView> views;
+  std::map<std::string_view, const StateView*> by_name;
+  reading(directory, parts[0].name(),
+          [&](const std::string&) { views = prepared_views(component, entries); });
+  for (const StateView& view : views) by_name[view.name] = &view;
+  std::vector<StateTensor> tensors;
+  each([&](const std::string&, const StateFile& part) {
+    const auto at = static_cast<size_t>(&part - parts.data());
+    std::ranges::move(load_file(files[at], part, by_name), std::back_inserter(tensors));
+  });
+  digests.add(component.name, std::move(tensors));
 }
 
 }  // namespace
@@ -239,20 +313,35 @@ DamagedState::DamagedState(const std::string& directory, std::string bad_file, s
 
 SavedState open_state(const std::string& directory) {
   StateManifest manifest = checked_manifest(directory);
-  SavedState state{directory, manifest.step, {}, std::move(manifest.extra)};
+  SavedState state{
+      directory, manifest.step, {}, std::move(manifest.extra), names_of(manifest.files, kWeights)};
   state.digest.root = manifest.root;
   return state;
+}
+
+std::vector<SafetensorsFile> open_weights(const SavedState& state) {
+  std::vector<SafetensorsFile> files;
+  for (const std::string& name : state.weights) {
+    reading(state.directory, name, [&](const std::string& path) { files.emplace_back(path); });
+  }
+  return files;
 }
 
 SavedState verify_state(const std::string& directory) {
   if (planted("trust-newest")) return open_state(directory);
   StateManifest manifest = checked_manifest(directory);
   DigestBuilder digests;
-  for (const StateFile& file : manifest.files) {
-    reading(directory, file.name(),
-            [&](const std::string& path) { verify_file(path, file, digests); });
+  for (const std::span<const StateFile> parts : by_component(manifest.files)) {
+    std::vector<StateTensor> tensors;
+    for (const StateFile& file : parts) {
+      reading(directory, file.name(), [&](const std::string& path) {
+        std::ranges::move(verify_file(path, file), std::back_inserter(tensors));
+      });
+    }
+    digests.add(parts[0].component, std::move(tensors));
   }
-  SavedState state{directory, manifest.step, digests.take(), std::move(manifest.extra)};
+  SavedState state{directory, manifest.step, digests.take(), std::move(manifest.extra),
+                   names_of(manifest.files, kWeights)};
   check_root(directory, state.digest, manifest);
   return state;
 }
@@ -271,19 +360,18 @@ void load_state(const StateRegistry& registry, const SavedState& state) {
     }
   }
   DigestBuilder digests;
+  const auto components = by_component(manifest.files);
   std::vector<const StateComponent*> loaded;
   for (const StateComponent& component : registry.components()) {
-    const auto file =
-        std::find_if(manifest.files.begin(), manifest.files.end(),
-                     [&](const StateFile& f) { return f.component == component.name; });
-    if (file == manifest.files.end() && component.since > manifest.version) continue;
-    if (file == manifest.files.end() && is_of_runtime(component.name)) continue;
-    if (file == manifest.files.end()) {
+    const auto parts = std::ranges::find_if(
+        components, [&](const auto& files) { return files[0].component == component.name; });
+    if (parts == components.end() && component.since > manifest.version) continue;
+    if (parts == components.end() && is_of_runtime(component.name)) continue;
+    if (parts == components.end()) {
       throw Damage(state.directory, kManifestName,
                    "component " + quoted(component.name) + " is missing");
     }
-    reading(state.directory, file->name(),
-            [&](const std::string& path) { load_component(path, component, *file, digests); });
+    load_component(state.directory, component, *parts, digests);
     loaded.push_back(&component);
   }
   check_root(state.directory, digests.take(), manifest);
@@ -306,15 +394,15 @@ void load_weights(const StateRegistry& registry, const SavedState& state) {
   const auto weights =
       std::find_if(registry.components().begin(), registry.components().end(),
                    [](const StateComponent& component) { return component.name == kWeights; });
-  const auto file = std::find_if(manifest.files.begin(), manifest.files.end(),
-                                 [](const StateFile& f) { return f.component == kWeights; });
+  const auto components = by_component(manifest.files);
+  const auto parts = std::ranges::find_if(
+      components, [](const auto& files) { return files[0].component == kWeights; });
   HEARTH_CHECK(weights != registry.components().end(), "state: a registry without weights");
-  if (file == manifest.files.end()) {
+  if (parts == components.end()) {
     throw Damage(state.directory, kManifestName, "component " + quoted(kWeights) + " is missing");
   }
   DigestBuilder digest;
-  reading(state.directory, file->name(),
-          [&](const std::string& path) { load_component(path, *weights, *file, digest); });
+  load_component(state.directory, *weights, *parts, digest);
   if (weights->restored) weights->restored();
 }
 

@@ -1,6 +1,6 @@
 // A saved state on disk: opening, checking and loading it (docs/checkpoint-format.md).
 //
-//   RUN_DIR/state/step-00000100/   one safetensors file per component, manifest.json
+//   RUN_DIR/state/step-00000100/   safetensors files of components, manifest.json
 //
 // One rename publishes a complete, durable state, which never changes afterwards. Readers check
 // every hash before they trust it.
@@ -8,10 +8,12 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "base/json.h"
 #include "base/state_registry.h"
+#include "checkpoint/safetensors.h"
 #include "state/state_digest.h"
 #include "state/state_directory.h"
 
@@ -21,7 +23,8 @@ struct SavedState {
   std::string directory;
   int64_t step = 0;
   StateDigest digest;
-  Json extra;  // the run's own record; not part of the digest
+  Json extra;                             // the run's own record; not part of the digest
+  std::vector<std::string> weights = {};  // names of the files of its weights
 };
 
 /// A storage error that says what is wrong with a state and names the bad file.
@@ -36,6 +39,10 @@ class DamagedState : public Error {
 /// while loading. DamagedState if the manifest cannot be read, NewerState for a newer format
 /// version.
 SavedState open_state(const std::string& directory);
+
+/// The files of a state's weights, opened. The tensors of one follow those of the other. DamagedState
+/// if one cannot be read.
+std::vector<SafetensorsFile> open_weights(const SavedState& state);
 
 /// Checks one state directory: the manifest, file sizes, the hash of every byte, and the content
 /// digests. DamagedState or NewerState.

@@ -45,18 +45,24 @@ Json adapter_scales(const ParameterTable& table) {
   return JsonObject{{"scale", most}, {"scales", std::move(others)}};
 }
 
-ParameterTable saved_adapters(const Checkpoint& base, const SafetensorsFile& weights,
+ParameterTable saved_adapters(const Checkpoint& base, std::span<const SafetensorsFile> weights,
                               const Json& scales) {
   ParameterTable table = base.make_table();
-  std::unordered_map<std::string, const SafetensorsEntry*> entries;
-  for (const SafetensorsEntry& entry : weights.header().entries) {
-    entries.emplace(entry.name, &entry);
-    const auto trained = table.find(entry.name);
-    if (trained) table.tensor(*trained).trainable = true;
+  struct Saved {
+    const SafetensorsEntry& entry;
+    const std::string& path;
+  };
+  std::unordered_map<std::string, Saved> entries;
+  for (const SafetensorsFile& file : weights) {
+    for (const SafetensorsEntry& entry : file.header().entries) {
+      entries.emplace(entry.name, Saved{entry, file.path()});
+      const auto trained = table.find(entry.name);
+      if (trained) table.tensor(*trained).trainable = true;
+    }
   }
-  const auto refuse_unfit = [&](const SafetensorsEntry& entry) {
-    throw input_error(weights.path() + ": tensor " + quoted(entry.name) + " of shape " +
-                      shape_text(entry.shape) + " does not fit the model");
+  const auto refuse_unfit = [&](const Saved& saved) {
+    throw input_error(saved.path + ": tensor " + quoted(saved.entry.name) + " of shape " +
+                      shape_text(saved.entry.shape) + " does not fit the model");
   };
   const auto blocks = static_cast<BlockId>(table.blocks().size());
   for (BlockId id = 0; id < blocks; ++id) {
@@ -68,21 +74,23 @@ ParameterTable saved_adapters(const Checkpoint& base, const SafetensorsFile& wei
       const std::string a = module_of(matrix.name) + std::string(kLoraA);
       const auto found = entries.find(a);
       if (found == entries.end()) continue;
-      const std::vector<int64_t>& shape = found->second->shape;
+      const std::vector<int64_t>& shape = found->second.entry.shape;
       if (shape.size() != 2 || shape[0] < 1 || shape[1] != matrix.cols) {
-        refuse_unfit(*found->second);
+        refuse_unfit(found->second);
       }
-      if (!added) table.add_adapter(id, scale_of(scales, a, weights.path()));
+      if (!added) table.add_adapter(id, scale_of(scales, a, found->second.path));
       added = true;
       table.add_low_rank(t, shape[0]);
     }
   }
   for (const Tensor& t : table.tensors()) {
     if (!t.trainable || entries.contains(t.name)) continue;
-    throw input_error(weights.path() + ": tensor " + quoted(t.name) + " is missing");
+    throw input_error(weights.front().path() + ": tensor " + quoted(t.name) + " is missing");
   }
-  for (const SafetensorsEntry& entry : weights.header().entries) {
-    if (!table.find(entry.name)) refuse_unfit(entry);  // an adapter of nothing that takes one
+  for (const SafetensorsFile& file : weights) {  // an adapter of nothing that takes one
+    for (const SafetensorsEntry& entry : file.header().entries) {
+      if (!table.find(entry.name)) refuse_unfit({entry, file.path()});
+    }
   }
   return table;
 }

@@ -1,6 +1,8 @@
 // The adapters of a saved state: their tensors, and their scales in the manifest.
 #pragma once
 
+#include <span>
+
 #include "base/json.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/safetensors.h"
@@ -13,10 +15,10 @@ namespace hearth {
 /// follow from the shapes of A.
 Json adapter_scales(const ParameterTable& table);
 
-/// The table of `base` with the adapters that the weights file of a state holds. Marks tensors of
+/// The table of `base` with the adapters that the weights of a state hold, in one file or several. Marks tensors of
 /// the model that were trained beside the adapters. The table is not bound to memory. Input errors
 /// name the file and the tensor that does not fit.
-ParameterTable saved_adapters(const Checkpoint& base, const SafetensorsFile& weights,
+ParameterTable saved_adapters(const Checkpoint& base, std::span<const SafetensorsFile> weights,
                               const Json& scales);
 
 }  // namespace hearth

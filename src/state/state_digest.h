@@ -44,6 +44,10 @@ struct StateTensor {
   Digest digest;  // of its bytes
 };
 
+/// The digest of a component, or of the part of it that a file has. The order of tensors does not
+/// matter.
+Digest component_digest(const std::string& component, std::vector<StateTensor> tensors);
+
 /// Builds the digests of a state component by component.
 class DigestBuilder {
  public:
@@ -80,7 +84,7 @@ void for_pieces(const StateView& view, const F& f) {
     f(view.read(at, std::min(kStatePiece, view.bytes.size() - at), staging), at);
   }
 }
-/// Digests of views in memory, on the workers of `pool` if given.
+/// Digests of views in memory, on the workers of `pool` if given; StateView::digest where it is set.
 std::vector<StateTensor> digest_views(const std::vector<StateView>& views,
                                       const Pool* pool = nullptr);
 /// The same. In the same pass, finds the index of each view's first element that is not finite (the

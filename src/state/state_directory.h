@@ -15,6 +15,11 @@ std::optional<int64_t> step_of_state_directory(const std::string& path);
 /// The folder of a run's states.
 inline std::string state_folder(const std::string& run_dir) { return run_dir + "/state"; }
 
+/// Where the state of a step is written before it is published.
+inline std::string hidden_state_directory(const std::string& run_dir, int64_t step) {
+  return state_folder(run_dir) + "/.tmp-" + state_directory_name(step);
+}
+
 /// A state that a search skipped, and why. `file` is the bad file in the directory; empty if the
 /// directory itself is wrong.
 struct RejectedState {

@@ -19,11 +19,18 @@ constexpr ManifestMember kMembers[] = {
 // What follows the hashed bytes: seal, 32 digits, end.
 constexpr std::string_view kSeal = ",\n  \"manifest_digest\": \"";
 constexpr std::string_view kEnd = "\"\n}\n";
+constexpr uint64_t kMostRank = (uint64_t{1} << 31) - 1;
 constexpr size_t kTail = kSeal.size() + 32 + kEnd.size();
 
 Json digests_to_json(const std::vector<Digest>& digests) {
   JsonArray array;
   for (const Digest& d : digests) array.emplace_back(d.hex());
+  return array;
+}
+
+Json texts_to_json(const std::vector<std::string>& texts) {
+  JsonArray array;
+  for (const std::string& text : texts) array.emplace_back(text);
   return array;
 }
 
@@ -73,12 +80,21 @@ class Reader {
   const std::string& source_;
 };
 
-StateFile read_file_entry(const Json& entry, const std::string& source) {
+StateFile read_file_entry(const Json& entry, int64_t version, const std::string& source) {
   const Reader reader(entry, source);
   StateFile file;
   file.component = reader.text("component");
   if (!is_component_name(file.component))
     reader.refuse("component: expected a name of a-z, 0-9, - and _");
+  if (version >= 2 && entry.find("rank") != nullptr) {
+    const uint64_t rank = reader.number("rank");
+    if (rank > kMostRank) reader.refuse("rank: too large");
+    file.rank = static_cast<int32_t>(rank);
+    for (const Json& tensor : reader.array("tensors")) {
+      if (!tensor.is_string()) reader.refuse("tensors: expected strings");
+      file.tensors.push_back(tensor.as_string());
+    }
+  }
   if (reader.text("file") != file.name()) reader.refuse("file: expected the name of its component");
   file.bytes = reader.number("bytes");
   file.digest = reader.digest("digest");
@@ -89,6 +105,25 @@ StateFile read_file_entry(const Json& entry, const std::string& source) {
     reader.refuse("chunks do not fit bytes");
   }
   return file;
+}
+
+// Files of a component in several parts stand together, by rank, and no tensor is in two of them.
+void check_parts(const std::vector<StateFile>& files, const Reader& reader) {
+  std::set<std::string_view> components, tensors;
+  const StateFile* last = nullptr;
+  for (const StateFile& file : files) {
+    const bool goes_on = last != nullptr && last->component == file.component && last->rank &&
+                         file.rank && *last->rank < *file.rank;
+    if (!goes_on && !components.insert(file.component).second) {
+      reader.refuse("files: a component appears twice");
+    }
+    if (!goes_on) tensors.clear();
+    for (const std::string& tensor : file.tensors) {
+      if (tensors.insert(tensor).second) continue;
+      reader.refuse("files: tensor " + quoted(tensor) + " of " + file.component + " appears twice");
+    }
+    last = &file;
+  }
 }
 
 // An older reader cannot know what else a newer version means, so it must not guess.
@@ -110,6 +145,10 @@ void add_newer_members(Json& manifest, int64_t version, std::span<const Manifest
   }
 }
 
+int64_t lowest_version(std::span<const StateFile> files) {
+  return std::ranges::any_of(files, [](const StateFile& f) { return f.rank.has_value(); }) ? 2 : 1;
+}
+
 std::string manifest_text(const StateManifest& manifest) {
   JsonArray files;
   for (const StateFile& file : manifest.files) {
@@ -117,9 +156,11 @@ std::string manifest_text(const StateManifest& manifest) {
     Json entry;
     entry["component"] = file.component;
     entry["file"] = file.name();
+    if (file.rank) entry["rank"] = int64_t{*file.rank};
     entry["bytes"] = file.bytes;
     entry["digest"] = file.digest.hex();
     entry["chunks"] = digests_to_json(file.chunks);
+    if (file.rank) entry["tensors"] = texts_to_json(file.tensors);
     files.push_back(std::move(entry));
   }
   Json json;
@@ -164,12 +205,12 @@ StateManifest parse_manifest(std::string_view text, const std::string& source) {
   add_newer_members(json, manifest.version, kMembers);
   if (reader.number("chunk_bytes") != kStateChunk) reader.refuse("chunk_bytes: expected 67108864");
   manifest.step = static_cast<int64_t>(reader.number("step"));
-  std::set<std::string> components;
   for (const Json& entry : reader.array("files")) {
-    manifest.files.push_back(read_file_entry(entry, source));
-    if (!components.insert(manifest.files.back().component).second) {
-      reader.refuse("files: a component appears twice");
-    }
+    manifest.files.push_back(read_file_entry(entry, manifest.version, source));
+  }
+  check_parts(manifest.files, reader);
+  if (manifest.version != lowest_version(manifest.files)) {
+    reader.refuse("version: 2, but no rank has a file of its own");
   }
   manifest.root = reader.digest("root");
   manifest.extra = reader.member("extra");

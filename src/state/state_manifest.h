@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,8 +20,9 @@ inline constexpr std::string_view kWeights = "weights";
 inline constexpr uint64_t kStateChunk = uint64_t{64} << 20;   // bytes of a file per hash
 inline constexpr uint64_t kMaxManifest = uint64_t{32} << 20;  // enough for a state of 45 TB
 
-/// The format version that this program writes. It reads all versions up to it.
-inline constexpr int64_t kStateVersion = 1;
+/// The newest format version. The program reads all versions up to it, and writes the lowest that can
+/// say what a state holds.
+inline constexpr int64_t kStateVersion = 2;
 
 /// Storage error for a state of a newer format version; names both versions. A search for states
 /// does not skip such a state.
@@ -38,22 +40,29 @@ struct ManifestMember {
 /// Gives the manifest of an older version the members that later versions added.
 void add_newer_members(Json& manifest, int64_t version, std::span<const ManifestMember> members);
 
-/// The file of a component.
+/// A file of a component: of all of it, or since version 2 of the tensors that one rank owns.
 struct StateFile {
   std::string component;
   uint64_t bytes = 0;
-  std::vector<Digest> chunks;  // of the file
-  Digest digest;               // of the component's content
-  std::string name() const { return component + ".safetensors"; }
+  std::vector<Digest> chunks;             // of the file
+  Digest digest;                          // of the content (component_digest)
+  std::optional<int32_t> rank = {};       // that wrote its part; none: the file of all
+  std::vector<std::string> tensors = {};  // of a part, in the order of the file
+  std::string name() const {
+    return component + (rank ? ".rank-" + std::to_string(*rank) : "") + ".safetensors";
+  }
 };
 
 struct StateManifest {
   int64_t version = kStateVersion;
   int64_t step = 0;
-  std::vector<StateFile> files;  // in the order of registration
+  std::vector<StateFile> files;  // components in the order of registration, parts by rank
   Digest root;
   Json extra;
 };
+
+/// The lowest version that can list these files. A manifest has no other.
+int64_t lowest_version(std::span<const StateFile> files);
 
 std::string manifest_text(const StateManifest& manifest);
 /// Input error, naming `source`, if no version of `manifest_text` could have written the text.

@@ -4,17 +4,28 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <string>
-#include <vector>
 
 #include "base/json.h"
 #include "base/pool.h"
 #include "base/state_registry.h"
 #include "state/saved_state.h"
-#include "state/state_digest.h"
+#include "state/state_parts.h"
 
 namespace hearth {
+
+/// The other processes that write files of a state. Calls come from the thread that writes.
+class OtherWriters {
+ public:
+  virtual ~OtherWriters() = default;
+  /// The directory is there: they begin to write what StateView::writer says.
+  virtual void begin(const std::string& directory) = 0;
+  /// Returns when none of them writes any more, and says what they wrote (StateParts::set_written).
+  /// Storage error if one of them could not.
+  virtual void wait(StateParts& parts) = 0;
+  /// The save is over, whatever became of it. Raises nothing.
+  virtual void end() noexcept = 0;
+};
 
 /// What to save, and where: as step `step` below run_dir/state. Afterwards all states but the kept
 /// ones are removed.
@@ -26,25 +37,20 @@ struct SaveRequest {
   /// Called when everything is written, before the state is published. If it raises an Error, the
   /// save fails.
   std::function<void()> before_publish = {};
+  OtherWriters* others = nullptr;  // null: there are none
 };
 
-/// One save in two halves, so that the second half can run on another thread during the next steps.
-///
-/// It writes the first view of every component, then the second view of every component, and so on.
-/// The updates of the next step change the views in the same order. Each update waits until the
-/// views that it changes are written (`wait_until_safe`). Only components with
-/// StateComponent::copied are copied.
+/// One save in two halves, so that the second half can run on another thread during the next steps
+/// (StateParts).
 class StateSave {
  public:
-  /// Computes the digests of the live memory, on the workers of `pool` if given. The bytes that
-  /// `write` writes must match them. Does not write to disk. The registry must outlive the save.
-  /// Numeric error if a weight is not finite, because such a state could not be loaded.
+  /// Computes the digests of the live memory (StateParts), without writing to disk. The registry and
+  /// the other writers must outlive the save. Numeric error if a weight is not finite.
   StateSave(const StateRegistry& registry, SaveRequest request, const Pool* pool = nullptr);
-  ~StateSave();
   StateSave(const StateSave&) = delete;
   StateSave& operator=(const StateSave&) = delete;
 
-  const StateDigest& digest() const { return digest_; }
+  const StateDigest& digest() const { return parts_.digest(); }
   int64_t step() const { return request_.step; }
 
   /// Writes and publishes the state, which is durable when this returns. On a storage error nothing
@@ -52,21 +58,15 @@ class StateSave {
   /// once, on any thread.
   SavedState write();
 
-  /// Returns when the first `views` views of every component may change: they are written, or the
-  /// save has failed. Call on any thread.
-  void wait_until_safe(size_t views);
-  /// Total seconds that calls of `wait_until_safe` have waited.
-  double waited_s() const;
+  /// StateParts::wait_until_safe; returns, too, if the save has failed.
+  void wait_until_safe(size_t views) { parts_.wait_until_safe(views); }
+  double waited_s() const { return parts_.waited_s(); }
 
  private:
-  struct Part;  // a component: its views and their digests
-  struct Gate;  // how far the views are written
-  void write_components(const std::string& directory);
+  void write_files(const std::string& directory);
 
   SaveRequest request_;
-  StateDigest digest_;
-  std::vector<Part> parts_;
-  std::unique_ptr<Gate> gate_;
+  StateParts parts_;
 };
 
 /// A whole save on the calling thread.

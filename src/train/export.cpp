@@ -112,7 +112,7 @@ void export_state(const ExportConfig& config, Reporter& reporter) {
       card_rows(state.extra, state.step, parent_of(parent_of(state.directory)) + "/journal.jsonl");
   const ModelName name =
       name_of_model(config.model_name.empty() ? given : config.model_name, model);
-  const SafetensorsFile weights(state.directory + "/weights.safetensors");
+  const std::vector<SafetensorsFile> weights = open_weights(state);
   if (run.lora.value) {
     LoadedAdapter trained(saved_adapters(base, weights, *run.lora.value));
     read_trained(weights, trained.table);

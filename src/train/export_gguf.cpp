@@ -32,10 +32,11 @@ namespace {
 /// Trained tensors of a saved state, rounded once; all others of the base.
 class StateWeights final : public WeightSource {
  public:
-  StateWeights(const SafetensorsFile& trained, CheckpointWeights& base)
-      : trained_(trained), base_(base) {
-    for (const SafetensorsEntry& entry : trained.header().entries) {
-      entries_.emplace(trained_tensor(trained, entry, base.table()), &entry);
+  StateWeights(std::span<const SafetensorsFile> trained, CheckpointWeights& base) : base_(base) {
+    for (const SafetensorsFile& file : trained) {
+      for (const SafetensorsEntry& entry : file.header().entries) {
+        entries_.emplace(trained_tensor(file, entry, base.table()), Saved{file, entry});
+      }
     }
   }
 
@@ -44,17 +45,20 @@ class StateWeights final : public WeightSource {
     if (found == entries_.end()) return base_.read(id, row, rows, out);
     const Tensor& tensor = base_.table().tensor(id);
     const auto n = static_cast<size_t>(rows * tensor.cols);
-    trained_.read(*found->second, out, n * sizeof(float),
-                  static_cast<size_t>(row * tensor.cols) * sizeof(float));
+    found->second.file.read(found->second.entry, out, n * sizeof(float),
+                            static_cast<size_t>(row * tensor.cols) * sizeof(float));
     stored_.resize(n * size_of(tensor.stored));
     convert(DType::f32, out, tensor.stored, stored_.data(), static_cast<int64_t>(n));
     convert(tensor.stored, stored_.data(), DType::f32, out, static_cast<int64_t>(n));
   }
 
  private:
-  const SafetensorsFile& trained_;
+  struct Saved {
+    const SafetensorsFile& file;
+    const SafetensorsEntry& entry;
+  };
   CheckpointWeights& base_;
-  std::unordered_map<TensorId, const SafetensorsEntry*> entries_;
+  std::unordered_map<TensorId, Saved> entries_;
   std::vector<std::byte> stored_;
 };
 
@@ -178,7 +182,7 @@ void export_state_as_gguf(const GgufConfig& config, Reporter& reporter) {
   GgufExport file(config, config.model.empty() ? model_of_state(state) : config.model, reporter);
   require_same_model(state, file.base());
   const std::vector<TemplateSource> templates = templates_of_state(state, reporter);
-  const SafetensorsFile trained(state.directory + "/weights.safetensors");
+  const std::vector<SafetensorsFile> trained = open_weights(state);
   const RunIdentity run = identity_in(state.extra);
   if (!run.lora.value) {
     StateWeights weights(trained, file.weights());

@@ -23,7 +23,7 @@ TensorId trained_tensor(const SafetensorsFile& file, const SafetensorsEntry& ent
   return *id;
 }
 
-void read_trained(const SafetensorsFile& file, ParameterTable& table) {
+static void read_trained_file(const SafetensorsFile& file, ParameterTable& table) {
   std::vector<float> piece(static_cast<size_t>(kPiece));
   for (const SafetensorsEntry& entry : file.header().entries) {
     const Tensor& tensor = table.tensor(trained_tensor(file, entry, table));
@@ -37,6 +37,10 @@ void read_trained(const SafetensorsFile& file, ParameterTable& table) {
       convert(DType::f32, piece.data(), home.dtype, target, n);
     }
   }
+}
+
+void read_trained(std::span<const SafetensorsFile> files, ParameterTable& table) {
+  for (const SafetensorsFile& file : files) read_trained_file(file, table);
 }
 
 void require_new(const std::string& out) {

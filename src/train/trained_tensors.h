@@ -1,6 +1,7 @@
-// Trained tensors in the weights file of a saved state, and a check of --out. Private to src/train/.
+// Trained tensors in the weights files of a saved state, and a check of --out. Private to src/train/.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "checkpoint/safetensors.h"
@@ -14,7 +15,7 @@ TensorId trained_tensor(const SafetensorsFile& file, const SafetensorsEntry& ent
                         const ParameterTable& table);
 
 /// Replaces what was trained, rounded once to the type of each tensor's home.
-void read_trained(const SafetensorsFile& file, ParameterTable& table);
+void read_trained(std::span<const SafetensorsFile> files, ParameterTable& table);
 
 /// Usage error if `out` exists.
 void require_new(const std::string& out);

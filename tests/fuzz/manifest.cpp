@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <cstdlib>
 #include <set>
+#include <string>
+#include <utility>
 
 #include "base/error.h"
 #include "state/state_manifest.h"
@@ -38,9 +40,18 @@ bool accepted(std::string_view text) {
 // The invariants again, by slow independent code.
 void check_content(const StateManifest& manifest) {
   check(manifest.step >= 0);
-  std::set<std::string> components;
+  std::set<std::string> names;
+  std::set<std::pair<std::string, std::string>> tensors;
+  bool has_parts = false;
   for (const StateFile& file : manifest.files) {
-    check(components.insert(file.component).second);
+    check(names.insert(file.name()).second);
+    check(!file.rank || *file.rank >= 0);
+    check(file.rank || file.tensors.empty());
+    if (file.rank) check(!names.contains(file.component + ".safetensors"));
+    for (const std::string& tensor : file.tensors) {
+      check(tensors.insert({file.component, tensor}).second);
+    }
+    has_parts = has_parts || file.rank;
     check(file.component.find_first_of("/.\\ \n") == std::string::npos && !file.component.empty());
     uint64_t left = file.bytes;
     for (size_t i = 0; i < file.chunks.size(); ++i) {
@@ -49,6 +60,7 @@ void check_content(const StateManifest& manifest) {
     }
     check(left == 0);
   }
+  check(manifest.version == (has_parts ? 2 : 1));
 }
 
 void check_changed_byte(std::string text, size_t at, int change) {

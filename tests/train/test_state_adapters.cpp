@@ -30,7 +30,8 @@ struct States : TrainingFixture {
     const std::string path = dir / "weights.safetensors";
     write(path, "");
     store(path, tensors);
-    return saved_adapters(base, SafetensorsFile(path), parse_json(scales, "scales"));
+    const SafetensorsFile file(path);
+    return saved_adapters(base, {&file, 1}, parse_json(scales, "scales"));
   }
   double scale(const std::string& scales) const {
     const ParameterTable with = table(pair(kQuery, 2, 32), scales);
@@ -113,8 +114,9 @@ TEST_CASE("state adapters: a bias has the module of its matrix, and no adapter o
   const std::string path = f.dir / "weights.safetensors";
   f.write(path, "");
   store(path, tensors);
+  const SafetensorsFile file(path);
   const ParameterTable table =
-      saved_adapters(base, SafetensorsFile(path), parse_json(R"({"scale": 2})", "scales"));
+      saved_adapters(base, {&file, 1}, parse_json(R"({"scale": 2})", "scales"));
 
   int64_t factors = 0;
   for (const Tensor& t : table.tensors()) factors += t.factor == Factor::none ? 0 : 1;

@@ -20,13 +20,13 @@ TEST_CASE("versions: a newer state is refused, named, and never passed over for 
   SavedRun run;
   save_state(run.registry, out.path(), 1, 5, kExtra);
   const std::string newer = save_state(run.registry, out.path(), 2, 5, kExtra).directory;
-  set_version(newer, 2);
+  set_version(newer, 3);
   const std::vector<std::string> before = states(out);
   const auto refused = [&](auto read) {
     const Raised raised = raised_by(read);
     CHECK(raised.code == ExitCode::storage);
-    CHECK(raised.says(newer + "/manifest.json: saved state of format version 2, this program reads "
-                              "versions up to 1"));
+    CHECK(raised.says(newer + "/manifest.json: saved state of format version 3, this program reads "
+                              "versions up to 2"));
   };
   refused([&] { find(out); });
   refused([&] { open_state(newer); });
@@ -110,9 +110,9 @@ TEST_CASE("versions: the second reader refuses a newer state, too") {
   const SavedRun run;
   const std::string state = save_state(run.registry, out.path(), 1, 5, kExtra).directory;
   CHECK(read_by_the_page(state).starts_with("0\n"));
-  set_version(state, 2);
+  set_version(state, 3);
   CHECK(read_by_the_page(state) ==
-        "1\nread_state: format version 2 is newer than this reader knows (1)\n");
+        "1\nread_state: format version 3 is newer than this reader knows (2)\n");
 }
 
 }  // namespace

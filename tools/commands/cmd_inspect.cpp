@@ -51,10 +51,11 @@ struct Trained {
 
 Trained trained_in(const SavedState& state) {
   Trained trained;
-  const SafetensorsFile masters(state.directory + "/weights.safetensors");
-  for (const SafetensorsEntry& entry : masters.header().entries) {
-    ++trained.tensors;
-    trained.parameters += static_cast<int64_t>((entry.end - entry.begin) / sizeof(float));
+  for (const SafetensorsFile& masters : open_weights(state)) {
+    for (const SafetensorsEntry& entry : masters.header().entries) {
+      ++trained.tensors;
+      trained.parameters += static_cast<int64_t>((entry.end - entry.begin) / sizeof(float));
+    }
   }
   return trained;
 }

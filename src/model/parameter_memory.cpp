@@ -29,7 +29,7 @@ bool needs_copy(const ParameterTable& table, TensorId id, CopyRole role, const C
     case CopyRole::master:
     case CopyRole::gradient: return trained;
     case CopyRole::moment1:
-    case CopyRole::moment2: return trained && table.block(table.tensor(id).block).has_moments;
+    case CopyRole::moment2: return trained && table.block(table.tensor(id).block).owned;
   }
   return false;
 }

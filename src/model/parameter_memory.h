@@ -15,9 +15,9 @@ namespace hearth {
 /// Training keeps master, gradient and moments of each trained tensor, all of type `master` (f32;
 /// f64 in gradient checks). With bf16 compute it also keeps a rounded working copy of each trained
 /// tensor that enters products. All other tensors have one copy, as stored; with bf16 compute, those
-/// of f32 that enter products are rounded. Of several ranks, those that neither update a block nor
-/// save it keep no moments of it (Block::has_moments), and those that do not compute with it either
-/// keep no copy (Block::present).
+/// of f32 that enter products are rounded. Of several ranks, those that do not update a block keep no
+/// moments of it (Block::owned), and those that do not compute with it either keep no copy
+/// (Block::present).
 struct CopyPolicy {
   bool training = false;
   Compute compute = Compute::f32;

@@ -70,8 +70,7 @@ struct Block {
   BlockId base = -1;         // of an adapter
   double scale = 0;          // of an adapter: the factor of B A
   Place place = kHostPlace;  // of all copies of its tensors; set before planning
-  bool owned = true;         // by this rank, which updates it; set before planning
-  bool has_moments = true;   // on this rank, if it is trained; set before planning
+  bool owned = true;         // by this rank, which updates and saves it; set before planning
   bool present = true;       // on this rank; if not, no copies of its tensors; set before planning
 };
 
@@ -172,10 +171,7 @@ class ParameterTable {
   /// Call before planning: on a table that is bound to memory it does not move the copies
   /// (exchange_memory does).
   void set_place(BlockId id, Place place) { blocks_[static_cast<size_t>(id)].place = place; }
-  void set_owned(BlockId id, bool owned, bool has_moments) {
-    blocks_[static_cast<size_t>(id)].owned = owned;
-    blocks_[static_cast<size_t>(id)].has_moments = has_moments;
-  }
+  void set_owned(BlockId id, bool owned) { blocks_[static_cast<size_t>(id)].owned = owned; }
   void set_present(BlockId id, bool present) { blocks_[static_cast<size_t>(id)].present = present; }
   bool is_present(TensorId id) const { return block(tensor(id).block).present; }
   /// The place of a tensor and all its copies.

@@ -41,15 +41,12 @@ View gradients_of(const ParameterTable& table, BlockId block) {
 /// What `give` brings of a run: what products read.
 const View& given_copy(const UpdateRun& run) { return run.working ? run.working : run.master; }
 
-/// f(block, tensor, role) of what a trained tensor keeps: the same on all ranks.
+/// f(block, tensor) of the trained tensors: the same on all ranks.
 template <class F>
-void each_trained_copy(const ParameterTable& table, const F& f) {
+void each_trained_tensor(const ParameterTable& table, const F& f) {
   for (BlockId block = 0; block < std::ssize(table.blocks()); ++block) {
     for (TensorId id = table.block(block).begin; id < table.block(block).end; ++id) {
-      if (!table.tensor(id).trainable) continue;
-      for (const CopyRole role : {CopyRole::master, CopyRole::moment1, CopyRole::moment2}) {
-        f(block, id, role);
-      }
+      if (table.tensor(id).trainable) f(block, id);
     }
   }
 }
@@ -126,7 +123,7 @@ void own_blocks(ParameterTable& table, const RankShards& shards) {
   const Owners owners = owners_of(table, shards);
   for (BlockId block = 0; block < std::ssize(table.blocks()); ++block) {
     const bool owned = owners.owner(block) == shards.rank;
-    table.set_owned(block, owned, owned || shards.rank == 0);  // rank 0 saves all
+    table.set_owned(block, owned);
     table.set_present(block, shards.rank == 0 || owners.uses(block, shards.rank));
   }
 }
@@ -488,32 +485,32 @@ void SharedParameters::move(std::span<const Move> moves) {
 
 void SharedParameters::spread() {
   std::vector<Move> moves;
-  each_trained_copy(table_, [&](BlockId block, TensorId id, CopyRole role) {
-    Move move{block, 0, {}, {}, table_.tensor(id).size()};
-    for (int32_t rank = 1; rank < shards_.ranks; ++rank) {
-      const bool has = role == CopyRole::master || owners_.owner(block) == rank;
-      if (has && owners_.uses(block, rank)) move.to.push_back(rank);
+  each_trained_tensor(table_, [&](BlockId block, TensorId id) {
+    const int32_t owner = owners_.owner(block);
+    Move move{block, owner, {}, {}, table_.tensor(id).size()};
+    bool takes_part = shards_.rank == owner;
+    for (int32_t rank = 0; rank < shards_.ranks; ++rank) {
+      if (rank == owner || (rank > 0 && !owners_.uses(block, rank))) continue;
+      move.to.push_back(rank);
+      takes_part = takes_part || shards_.rank == rank;
     }
-    const bool takes_part =
-        shards_.rank == 0 || std::ranges::find(move.to, shards_.rank) != move.to.end();
-    if (takes_part && !move.to.empty()) move.copy = kept_copy(table_, id, role);
+    if (takes_part && !move.to.empty()) move.copy = kept_copy(table_, id, CopyRole::master);
     moves.push_back(std::move(move));
   });
   move(moves);
-  if (shards_.rank > 0) refresh_working_copies(table_);
+  refresh_working_copies(table_);
 }
 
 void SharedParameters::collect() {
   std::vector<Move> moves;
-  each_trained_copy(table_, [&](BlockId block, TensorId id, CopyRole role) {
+  each_trained_tensor(table_, [&](BlockId block, TensorId id) {
     const int32_t owner = owners_.owner(block);
     if (owner == 0) return;
     // Without working copies, `give` has brought the masters.
-    const bool given = role == CopyRole::master && owners_.uses(block, 0) &&
-                       !kept_copy(table_, id, CopyRole::working);
+    const bool given = owners_.uses(block, 0) && !kept_copy(table_, id, CopyRole::working);
     const bool takes_part = shards_.rank == 0 || shards_.rank == owner;
     Move move{block, owner, {0}, {}, table_.tensor(id).size()};
-    if (takes_part && !given) move.copy = kept_copy(table_, id, role);
+    if (takes_part && !given) move.copy = kept_copy(table_, id, CopyRole::master);
     moves.push_back(std::move(move));
   });
   move(moves);

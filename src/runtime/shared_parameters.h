@@ -24,7 +24,7 @@ namespace hearth {
 Owners owners_of(const ParameterTable& table, const RankShards& shards);
 
 /// Tells a table which blocks this rank owns, and which it has copies of: those that it computes with.
-/// Rank 0, which evaluates and saves, has all.
+/// Rank 0, which evaluates and writes the result, has all weights; moments are at owners alone.
 void own_blocks(ParameterTable& table, const RankShards& shards);
 
 /// How many gradients a rank puts aside while it adds up its shards. Each is as large as the arena of
@@ -76,8 +76,10 @@ class SharedParameters : public RankWork {
   void gather_norms(View norms) override;
   void give(Stream& stream, std::span<const BlockId> blocks) override;
 
-  /// All ranks call these, between steps. `spread`: weights and moments from rank 0 to all ranks.
-  /// `collect`: what only owners have since, to rank 0.
+  const Owners& owners() const { return owners_; }
+
+  /// All ranks call these, between steps. `spread`: weights from their owners to all ranks that have
+  /// copies. `collect`: weights that only owners have since updates, to rank 0.
   void spread();
   void collect();
   /// What passed between devices and the host since the last call, by steady_link_clock.

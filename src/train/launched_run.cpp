@@ -12,6 +12,7 @@
 #include "train/rank_texts.h"
 #include "train/resume.h"
 #include "train/settled_options.h"
+#include "train/shared_disk.h"
 #include "train/signals.h"
 #include "train/trainer.h"
 
@@ -85,6 +86,7 @@ void follow_run(const Json& begin, const TrainConfig& given, Reporter& reporter,
   if (!model.plan.fits()) throw usage_error("{}", what_is_missing(model.plan));
   const RunIdentity identity = identity_of_run(config, model, data.rows.digests(), {});
   require_same_fields(team, read_fields(identity));
+  ranks_on_disk(team, config.out);
   follow_orders(team, model, config, data.rows.training());
 }
 

@@ -13,6 +13,7 @@
 #include "comm/checking_world.h"
 #include "comm/thread_world.h"
 #include "train/launched_run.h"
+#include "train/shared_disk.h"
 
 namespace hearth {
 
@@ -55,6 +56,7 @@ RankCrew::RankCrew(const PlannedRun& run, RankTeam& launched, const RunIdentity&
     : leader_(&launched) {
   tell_begin(launched, run);
   require_same_fields(launched, read_fields(identity));
+  on_disk_ = ranks_on_disk(launched, run.config.out);
 }
 
 RankCrew::RankCrew(const PlannedRun& run) {
@@ -72,6 +74,7 @@ RankCrew::RankCrew(const PlannedRun& run) {
   world_ = std::move(worlds[0]);
   team_ = std::make_unique<RankTeam>(*world_);
   team_->watch_after_step(run.config.rank_limit);
+  on_disk_.assign(worlds.size(), true);
   leader_ = team_.get();
 }
 
@@ -107,9 +110,19 @@ void RankCrew::join_threads() {
   running_ = false;
 }
 
-void RankCrew::spread(Session& session) {
-  send_order(*leader_, {.kind = Order::Kind::spread});
+void RankCrew::register_state(Session& session, StateRegistry& registry) {
+  state_ =
+      std::make_unique<FarState>(*leader_, session.table(), session.shared()->owners(), on_disk_);
+  session.register_state(registry, state_.get());
+}
+
+void RankCrew::begin_load() { send_order(*leader_, {.kind = Order::Kind::fill}); }
+
+void RankCrew::end_load(Session& session) {
+  state_->end();
   session.shared()->spread();
+  state_->take_digests(*leader_);
+  state_->require_arrived();
 }
 
 void RankCrew::begin_step(const StepNumbers& numbers, SamplerCursor cursor) {
@@ -123,6 +136,18 @@ void RankCrew::join(GradientRecord& gradients) { join_records(*leader_, gradient
 void RankCrew::collect(Session& session) {
   send_order(*leader_, {.kind = Order::Kind::collect});
   session.shared()->collect();
+}
+
+void RankCrew::take_digests() {
+  send_order(*leader_, {.kind = Order::Kind::digest});
+  state_->take_digests(*leader_);
+}
+
+OtherWriters& RankCrew::begin_save(int64_t step) {
+  send_order(*leader_, {.kind = Order::Kind::save, .step = step});
+  state_->begin_step(step);
+  state_->take_digests(*leader_);
+  return *state_;
 }
 
 std::vector<uint64_t> RankCrew::let_go() {

@@ -12,6 +12,7 @@
 
 #include "comm/rank_team.h"
 #include "state/run_identity.h"
+#include "train/far_state.h"
 #include "train/planned_run.h"
 #include "train/rank_orders.h"
 
@@ -36,14 +37,22 @@ class RankCrew {
   RankTeam& team() { return *leader_; }
 
   // What all ranks do next. Each raises PeerError if a rank has failed.
-  /// Weights and moments of rank 0 to all.
-  void spread(Session& session);
+  /// Once, when the session is made: registers the state of the model, as all ranks have it.
+  void register_state(Session& session, StateRegistry& registry);
+  /// Between the two the registry may be loaded. Afterwards all ranks have what they own, and the
+  /// weights that they compute with.
+  void begin_load();
+  void end_load(Session& session);
   /// The other ranks begin this step, with the data from the cursor on. Rank 0 then runs its own.
   void begin_step(const StepNumbers& numbers, SamplerCursor cursor);
   /// After a step that changed weights: joins what the ranks saw of gradients.
   void join(GradientRecord& gradients);
-  /// To rank 0, what only owners have since their updates.
+  /// To rank 0, weights that only owners have since their updates.
   void collect(Session& session);
+  /// Digests of what other ranks own, for the registry.
+  void take_digests();
+  /// The same, and the ranks are ready to save the state of the step while the next steps run.
+  OtherWriters& begin_save(int64_t step);
   /// The ranks return. Afterwards the crew can do nothing else. Returns the bytes that each took of this
   /// process, from rank 1 on; empty if they had returned before.
   std::vector<uint64_t> let_go();
@@ -65,9 +74,11 @@ class RankCrew {
 
   std::deque<Follower> followers_;
   std::atomic<bool> is_ending_ = false;
+  std::vector<bool> on_disk_;     // by rank: writes its part of a state by itself
   std::unique_ptr<World> world_;  // of rank 0 and its threads
   std::unique_ptr<RankTeam> team_;
   RankTeam* leader_ = nullptr;
+  std::unique_ptr<FarState> state_;
   bool running_ = true;
 };
 

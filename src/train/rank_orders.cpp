@@ -1,6 +1,7 @@
 #include "train/rank_orders.h"
 
 #include "setup/row_requests.h"
+#include "train/own_state.h"
 
 namespace hearth {
 
@@ -32,13 +33,23 @@ uint64_t follow_orders(RankTeam& team, const PlacedModel& model, const TrainConf
                        const RowSet& rows) {
   Session session(model, &team);
   session.read_weights();
+  StateRegistry registry;
+  session.register_state(registry);
+  OwnState state(team, registry, config.out, session.pool());
+  const StepHooks hooks{{}, [&state](size_t views) { state.wait_until_safe(views); }};
   Sampler sampler(rows, sampler_options(config));
   GradientRecord gradients(model.table, model.opened->spec);
   while (true) {
     const Order order = receive_order(team);
     switch (order.kind) {
-      case Order::Kind::spread: session.shared()->spread(); break;
+      case Order::Kind::fill:
+        state.be_filled();
+        session.shared()->spread();
+        state.tell_digests();
+        break;
       case Order::Kind::collect: session.shared()->collect(); break;
+      case Order::Kind::digest: state.tell_digests(); break;
+      case Order::Kind::save: state.begin_save(order.step); break;
       case Order::Kind::let_go: {
         const MeasuredMemory measured = session.measured_memory();
         uint64_t bytes = measured.schedules;
@@ -51,7 +62,7 @@ uint64_t follow_orders(RankTeam& team, const PlacedModel& model, const TrainConf
         team.begin_step(order.step);
         sampler.seek({order.epoch, order.sequence});
         const auto result =
-            session.train_step(sampler.next_step(), {order.step, order.update, order.lr});
+            session.train_step(sampler.next_step(), {order.step, order.update, order.lr}, hooks);
         if (!result->finite) break;
         gradients.look(session.table(), result->expert_tokens);
         join_records(team, gradients);

@@ -14,7 +14,14 @@ namespace hearth {
 
 /// All numbers, so that it is the same bytes everywhere.
 struct Order {
-  enum class Kind : int64_t { spread, step, collect, let_go };
+  enum class Kind : int64_t {
+    fill,  // rank 0 loads a state; what this rank owns comes here, then weights from their owners
+    step,  // train it
+    collect,  // weights to rank 0
+    digest,   // tell the digests of what this rank owns
+    save,     // the state of `step`, beside what comes next
+    let_go,   // return
+  };
   Kind kind = Kind::step;
   int64_t step = 0, update = 0;
   double lr = 0;
@@ -28,8 +35,8 @@ void send_order(RankTeam& team, const Order& order);
 /// its owner saw one. All ranks call it.
 void join_records(RankTeam& team, GradientRecord& gradients);
 
-/// Of the other ranks: does what rank 0 orders, until it lets this rank go. Returns the bytes that the
-/// rank took. Raises PeerError, and errors of its own.
+/// Of the other ranks: does what rank 0 orders, until it lets this rank go. Saves go below config.out.
+/// Returns the bytes that the rank took. Raises PeerError, and errors of its own.
 uint64_t follow_orders(RankTeam& team, const PlacedModel& model, const TrainConfig& config,
                        const RowSet& rows);
 

@@ -46,6 +46,7 @@ void RunSaves::begin() {
                         directory_.require_there();
                       }};
   const uint64_t before = resident_bytes();
+  if (source_.crew != nullptr) request.others = &source_.crew->begin_save(step);
   auto save = std::make_unique<StateSave>(source_.registry, std::move(request), source_.pool);
   memory_bytes_ = std::max(memory_bytes_, resident_bytes() - std::min(resident_bytes(), before));
   HEARTH_CHECK(!root_ || *root_ == save->digest().root,
@@ -59,6 +60,8 @@ void RunSaves::end(bool wait) {
   if (!outcome) return;
   seconds_ += begin_s_ + outcome->seconds;
   failure_ = outcome->failure;
+  // If a rank has failed, that ends the run, and no save has a story of its own.
+  if (!failure_.empty() && source_.crew != nullptr) source_.crew->team().world().beat();
   if (failure_.empty()) {
     failed_ = 0;
     saved_step_ = outcome->step;

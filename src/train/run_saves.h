@@ -15,6 +15,7 @@
 #include "state/background_save.h"
 #include "train/best_states.h"
 #include "train/progress.h"
+#include "train/rank_crew.h"
 
 namespace hearth {
 
@@ -29,6 +30,7 @@ class RunSaves {
     BestStates& best;             // a save is due for a state among the best
     const Pool* pool = nullptr;
     std::function<void()> settle = {};  // called before the state is read: makes what is due
+    RankCrew* crew = nullptr;           // ranks that save their parts; null: there are none
   };
 
   /// `saved_step`: step of this run's newest state in the directory; -1: none.

@@ -18,6 +18,7 @@
 #include "plan/step_use.h"
 #include "runtime/executor.h"
 #include "runtime/shared_parameters.h"
+#include "state/parameter_state.h"
 #include "train/step_parts.h"
 
 namespace hearth {
@@ -151,9 +152,11 @@ class Session {
   /// The memory of the session, as the system counts it.
   MeasuredMemory measured_memory() const;
 
-  /// Registers masters and moments. Views are in the order of the table, which is the order of
-  /// updates.
-  void register_state(StateRegistry& registry);
+  /// Registers masters and moments of what this rank owns; with `elsewhere` of all that is trained
+  /// (state/parameter_state.h).
+  void register_state(StateRegistry& registry, const TensorsElsewhere* elsewhere = nullptr);
+  /// Registers the trained weights in memory here, to replace them by those of a state.
+  void register_weights(StateRegistry& registry) { register_masters(registry, table_); }
   const Pool& pool() const { return *pool_; }
   /// The model's table, bound to the memory of the session.
   const ParameterTable& table() const { return table_; }
@@ -163,7 +166,7 @@ class Session {
   void fill_rope(const Executor& executor);
   std::vector<std::vector<double>> expert_tokens(const Executor& executor,
                                                  int32_t micro_batches) const;
-  /// Number of views of a component, up to the last tensor that the task updates.
+  /// Number of views that this rank owns of a component, up to the last tensor that the task updates.
   size_t views_through(const Task& update) const;
 
   struct PlacedArena {

@@ -84,12 +84,18 @@ size_t Session::views_through(const Task& update) const {
   const BlockId blocks = update.blocks.back().end;
   const TensorId end = blocks > 0 ? table_.block(blocks - 1).end : 0;
   size_t views = 0;
-  for (TensorId id = 0; id < end; ++id) views += table_.tensor(id).trainable;
+  for (TensorId id = 0; id < end; ++id) {
+    views += table_.tensor(id).trainable && table_.block(table_.tensor(id).block).owned;
+  }
   return views;
 }
 
-void Session::register_state(StateRegistry& registry) {
-  register_parameters(registry, table_);
+void Session::register_state(StateRegistry& registry, const TensorsElsewhere* elsewhere) {
+  if (elsewhere != nullptr) {
+    register_parameters(registry, table_, *elsewhere);
+  } else {
+    register_parameters(registry, table_);
+  }
   if (predictor_) predictor_->register_state(registry);
 }
 

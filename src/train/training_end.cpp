@@ -67,7 +67,9 @@ void TrainingRun::load_best(const ScoredState& best) {
   holds_best_ = true;
   try {
     const std::string directory = directory_.states() + "/" + state_directory_name(best.step);
-    load_weights(registry_, open_state(directory));
+    StateRegistry weights;
+    session_->register_weights(weights);
+    load_weights(weights, open_state(directory));
   } catch (const DamagedState& damage) {
     throw storage_error(
         std::string(damage.what()) +
@@ -93,7 +95,6 @@ ExitCode TrainingRun::finish() {
   settle();
   const bool is_finite = progress_.updates > 0 && progress_.skipped_in_a_row == 0;
   if (is_finite) evaluate("end");
-  if (crew_) crew_bytes_ = crew_->let_go();  // no step follows
   if (config_.final_state || best_.wants(progress_.step)) saves_->begin();
   if (!is_finite) {
     saves_->end(true);
@@ -104,6 +105,7 @@ ExitCode TrainingRun::finish() {
   const std::optional<ScoredState> older = older_result();
   if (!older) write_samples("end");
   saves_->end(true);
+  if (crew_) crew_bytes_ = crew_->let_go();  // no step follows
   const std::string failed_save = saves_->failure();
   if (config_.final_state && !failed_save.empty()) throw storage_error(failed_save);
   std::optional<RunFacts> facts;

@@ -103,15 +103,16 @@ void TrainingRun::open(const std::optional<SavedState>& chosen) {
     crew_ = std::make_unique<RankCrew>(run_);
   }
   session_ = std::make_unique<Session>(model_, crew_ ? &crew_->team() : nullptr, run_.repeated);
-  session_->register_state(registry_);
+  crew_ ? crew_->register_state(*session_, registry_) : session_->register_state(registry_);
   register_progress(registry_, progress_, data_.sampler);
   routing_.register_state(registry_);
   session_->read_weights();
   std::optional<SavedState> state;
+  if (crew_ && chosen) crew_->begin_load();
   if (chosen) state = restore(*chosen);  // trained tensors; frozen ones stay the checkpoint's
   const SavedState* from = state ? &*state : nullptr;
   const bool ours = state && resume_->is_ours(*state);
-  if (crew_ && state) crew_->spread(*session_);
+  if (crew_ && state) crew_->end_load(*session_);
   frozen_at_start_ = frozen_content(session_->table(), session_->pool());
   identity_.determinism = determinism_record(from, resume_->changes());
   directory_.clean();
@@ -150,9 +151,10 @@ void TrainingRun::open(const std::optional<SavedState>& chosen) {
       config_, directory_,
       RunSaves::Source{registry_, progress_, data_.sampler, extra, best_, &session_->pool(),
                        [this] {
-                         settle();
+                         drain();
                          follow_popularity();
-                       }},
+                       },
+                       crew_.get()},
       *logs_, reporter_, ours ? progress_.step : -1);
   shrink_devices();
   step_time_.restart();

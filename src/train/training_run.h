@@ -87,7 +87,7 @@ class TrainingRun {
   StepHooks hooks();
   /// Session::drain. Its time is part of the next line of the metrics.
   void drain();
-  /// Drains, and brings here what other ranks have of the state. Waits for the save in flight.
+  /// Drains, and brings here the weights that other ranks have.
   void settle();
   /// Notes which tensors the last updates gave moments.
   void look_at_gradients();
@@ -164,7 +164,7 @@ class TrainingRun {
   Stopwatch start_;  // of this start of the run
   Stopwatch step_time_;
   double step_s_ = 0, drain_s_ = 0;
-  int64_t collected_step_ = -1;  // whose state was last brought here from other ranks
+  int64_t collected_step_ = -1;  // whose weights were last brought here from other ranks
   Stopwatch since_evaluation_;
   bool holds_best_ = false;                    // weights in memory: the best state's
   std::optional<double> eval_loss_;            // of evaluated_step_

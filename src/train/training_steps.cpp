@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstdio>
 #include <functional>
-#include <limits>
 #include <utility>
 
 #include "base/counted.h"
@@ -64,7 +63,6 @@ void TrainingRun::drain() {
 void TrainingRun::settle() {
   drain();
   if (!crew_ || std::exchange(collected_step_, progress_.step) == progress_.step) return;
-  saves_->wait_until_safe(std::numeric_limits<size_t>::max());
   crew_->collect(*session_);
 }
 
@@ -149,7 +147,8 @@ void TrainingRun::count(const StepResult& result, const std::vector<MicroBatch>&
 
 void TrainingRun::record(const StepResult& result) {
   const bool with_digest = config_.digest_every && (progress_.step % *config_.digest_every) == 0;
-  if (with_digest) settle();
+  if (with_digest) drain();
+  if (with_digest && crew_) crew_->take_digests();
   StepMetrics m;
   m.step = progress_.step;
   m.time = utc_now();

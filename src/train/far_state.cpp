@@ -1,0 +1,145 @@
+#include "train/far_state.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/error.h"
+#include "base/json.h"
+
+namespace hearth {
+
+namespace {
+
+constexpr std::array kRoles{CopyRole::master, CopyRole::moment1, CopyRole::moment2};
+
+}  // namespace
+
+/// Offsets stand in for addresses. One must not be null, so they begin at 1.
+class FarState::FarView final : public PlaceMemory {
+ public:
+  FarView(StateChannel& channel, size_t view) : channel_(channel), view_(view) {}
+
+  static std::byte* address() { return reinterpret_cast<std::byte*>(uintptr_t{1}); }
+  bool host_reaches(Place /*place*/) const override { return false; }
+  void read(Place /*place*/, const std::byte* source, std::span<std::byte> target) override {
+    ask(StateRequest::Kind::read, source, target.size());
+    channel_.receive({target.data(), target.size()});
+  }
+  void write(Place /*place*/, std::byte* target, std::span<const std::byte> source) override {
+    ask(StateRequest::Kind::fill, target, source.size());
+    channel_.send({source.data(), source.size()});
+    if (target == address()) filled_ = Hasher();
+    filled_.update(source.data(), source.size());
+    is_filled_ = true;
+  }
+  bool holds(const Digest& digest) const { return !is_filled_ || filled_.digest() == digest; }
+
+ private:
+  void ask(StateRequest::Kind kind, const std::byte* from, size_t bytes) {
+    const auto at = static_cast<uint64_t>(reinterpret_cast<uintptr_t>(from) - 1);
+    channel_.ask({kind, 0, view_, at, bytes});
+  }
+
+  StateChannel& channel_;
+  const size_t view_;
+  Hasher filled_;  // of what was written since the first byte was
+  bool is_filled_ = false;
+};
+
+FarState::FarState(RankTeam& team, const ParameterTable& table, const Owners& owners,
+                   std::vector<bool> writes)
+    : table_(table),
+      writes_(std::move(writes)),
+      owner_(table.tensors().size()),
+      index_(table.tensors().size()),
+      count_(static_cast<size_t>(team.size())),
+      channels_(make_state_channels(team.world())),
+      digests_(count_.size()),
+      views_(count_.size()) {
+  for (size_t id = 0; id < owner_.size(); ++id) {
+    const Tensor& t = table.tensors()[id];
+    if (!t.trainable) continue;
+    owner_[id] = owners.owner(t.block);
+    index_[id] = count_[static_cast<size_t>(owner_[id])]++;
+  }
+  for (size_t rank = 1; rank < count_.size(); ++rank) {
+    digests_[rank].resize(kRoles.size() * count_[rank]);
+    for (size_t view = 0; view < digests_[rank].size(); ++view) {
+      views_[rank].push_back(std::make_unique<FarView>(channels_[rank], view));
+    }
+  }
+}
+
+FarState::~FarState() = default;
+
+void FarState::show(TensorId id, CopyRole role, size_t bytes, StateView& view) const {
+  const auto tensor = static_cast<size_t>(id);
+  const auto rank = static_cast<size_t>(owner_[tensor]);
+  const auto component = static_cast<size_t>(std::ranges::find(kRoles, role) - kRoles.begin());
+  const size_t at = component * count_[rank] + index_[tensor];
+  view.bytes = {FarView::address(), bytes};
+  view.memory = views_[rank][at].get();
+  view.digest = &digests_[rank][at];
+  if (writes_[rank]) view.writer = owner_[tensor];
+}
+
+void FarState::take_digests(RankTeam& team) {
+  std::vector<Incoming> in;
+  for (size_t rank = 1; rank < digests_.size(); ++rank) {
+    std::vector<Digest>& of = digests_[rank];
+    in.push_back({static_cast<int32_t>(rank),
+                  {reinterpret_cast<std::byte*>(of.data()), of.size() * sizeof(Digest)}});
+  }
+  team.comm().wait_for(team.comm().transfer(team.next(), {}, std::move(in)));
+}
+
+void FarState::begin_step(int64_t step) {
+  step_ = step;
+  for (size_t rank = 1; rank < channels_.size(); ++rank) channels_[rank].begin(step);
+}
+
+void FarState::require_arrived() const {
+  for (size_t rank = 1; rank < views_.size(); ++rank) {
+    for (size_t view = 0; view < views_[rank].size(); ++view) {
+      HEARTH_CHECK(views_[rank][view]->holds(digests_[rank][view]),
+                   "state: rank " + std::to_string(rank) + " does not hold what was read for it");
+    }
+  }
+}
+
+void FarState::begin(const std::string& /*directory*/) {
+  for (size_t rank = 1; rank < channels_.size(); ++rank) {
+    if (writes_[rank]) channels_[rank].ask({.kind = StateRequest::Kind::write, .step = step_});
+  }
+}
+
+/// All answer before an error is raised: then none of them writes any more.
+void FarState::wait(StateParts& parts) {
+  std::string failure;
+  for (size_t rank = 1; rank < channels_.size(); ++rank) {
+    if (!writes_[rank]) continue;
+    const Json answer = parse_json(channels_[rank].receive_text(), "what a rank has written");
+    if (const Json* const why = answer.find("failure")) {
+      if (failure.empty()) failure = why->as_string();
+      continue;
+    }
+    for (const Json& file : answer.find("files")->as_array()) {
+      std::vector<Digest> chunks;
+      for (const Json& chunk : file.find("chunks")->as_array()) {
+        chunks.push_back(Digest::from_hex(chunk.as_string()).value());
+      }
+      parts.set_written(file.find("component")->as_string(), static_cast<int32_t>(rank),
+                        file.find("bytes")->as_uint(), std::move(chunks));
+    }
+  }
+  if (!failure.empty()) throw storage_error(failure);
+}
+
+void FarState::end() noexcept {
+  try {
+    for (size_t rank = 1; rank < channels_.size(); ++rank) channels_[rank].ask({});
+  } catch (const Error&) {  // the run of all ranks has failed, as the next step will say
+  }
+}
+
+}  // namespace hearth

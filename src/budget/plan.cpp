@@ -397,7 +397,7 @@ class PlanMaker {
          "the other ranks",
          bytes,
          "derived: " + counted(static_cast<int64_t>(others), "rank") +
-             ", each with what this one has, but moments of its own blocks alone" +
+             ", each with what this one has, and moments of its own blocks alone" +
              (request_.shards.group().divided() ? ", and its own experts alone" : "")});
   }
 

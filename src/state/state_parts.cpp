@@ -160,7 +160,7 @@ void StateParts::set_written(const std::string& component, int32_t rank, uint64_
   file->chunks = std::move(chunks);
 }
 
-void StateParts::write(const std::string& directory) {
+void StateParts::write(const std::string& directory, const std::function<void()>& alive) {
   std::vector<std::unique_ptr<SafetensorsWriter>> writers;
   size_t rounds = 0;
   for (const Part& part : parts_) {
@@ -175,6 +175,7 @@ void StateParts::write(const std::string& directory) {
   for (size_t round = 0; round < rounds; ++round) {
     for (size_t i = 0; i < parts_.size(); ++i) {
       if (round >= parts_[i].views.size()) continue;
+      if (alive) alive();
       parts_[i].write_view(round, files_[parts_[i].file].component, *writers[i], staging);
     }
     open(round + 1);

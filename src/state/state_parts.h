@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -48,8 +49,9 @@ class StateParts {
   void set_written(const std::string& component, int32_t rank, uint64_t bytes,
                    std::vector<Digest> chunks);
 
-  /// Writes and syncs the files of this process in a directory. Storage errors. Call once.
-  void write(const std::string& directory);
+  /// Writes and syncs the files of this process in a directory. Storage errors, and what `alive`
+  /// raises: it is called now and then, and ends the write if nobody needs it any more. Call once.
+  void write(const std::string& directory, const std::function<void()>& alive = {});
 
   /// The first `views` views of every component may change.
   void open(size_t views);

@@ -22,13 +22,13 @@ StateSave::StateSave(const StateRegistry& registry, SaveRequest request, const P
                "state: impossible step or number of states to keep");
 }
 
-/// After a failure here, too, nobody removes the directory while others write into it.
+/// After a failure here, too, it waits for the others: the directory goes when nobody writes into it.
 void StateSave::write_files(const std::string& directory) {
   if (request_.others == nullptr) return parts_.write(directory);
   request_.others->begin(directory);
   std::exception_ptr failure;
   try {
-    parts_.write(directory);
+    parts_.write(directory, [this] { request_.others->beat(); });
   } catch (...) {
     failure = std::current_exception();
     parts_.open_all();
@@ -69,7 +69,8 @@ SavedState StateSave::write() {
   } catch (...) {
     parts_.open_all();
     end();
-    discard_state(published ? target : hidden, hidden);
+    const bool is_quiet = request_.others == nullptr || request_.others->is_quiet();
+    if (is_quiet) discard_state(published ? target : hidden, hidden);  // else the next start does
     throw;
   }
   end();

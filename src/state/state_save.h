@@ -23,6 +23,10 @@ class OtherWriters {
   /// Returns when none of them writes any more, and says what they wrote (StateParts::set_written).
   /// Storage error if one of them could not.
   virtual void wait(StateParts& parts) = 0;
+  /// Whether none of them writes: before `begin`, and after `wait` unless they cannot be reached.
+  virtual bool is_quiet() const = 0;
+  /// Called now and then; raises if they cannot be reached.
+  virtual void beat() = 0;
   /// The save is over, whatever became of it. Raises nothing.
   virtual void end() noexcept = 0;
 };

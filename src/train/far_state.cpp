@@ -48,7 +48,7 @@ class FarState::FarView final : public PlaceMemory {
 
 FarState::FarState(RankTeam& team, const ParameterTable& table, const Owners& owners,
                    std::vector<bool> writes)
-    : table_(table),
+    : world_(team.world()),
       writes_(std::move(writes)),
       owner_(table.tensors().size()),
       index_(table.tensors().size()),
@@ -108,6 +108,7 @@ void FarState::require_arrived() const {
 }
 
 void FarState::begin(const std::string& /*directory*/) {
+  is_quiet_ = false;
   for (size_t rank = 1; rank < channels_.size(); ++rank) {
     if (writes_[rank]) channels_[rank].ask({.kind = StateRequest::Kind::write, .step = step_});
   }
@@ -132,6 +133,7 @@ void FarState::wait(StateParts& parts) {
                         file.find("bytes")->as_uint(), std::move(chunks));
     }
   }
+  is_quiet_ = true;
   if (!failure.empty()) throw storage_error(failure);
 }
 

@@ -21,8 +21,7 @@ namespace hearth {
 class FarState final : public TensorsElsewhere, public OtherWriters {
  public:
   /// `writes`: by rank, whether it writes its files by itself, since it reaches rank 0's --out. What
-  /// others own is read from their memory. The table must outlive the object. All ranks call
-  /// make_state_channels at this point.
+  /// others own is read from their memory. All ranks call make_state_channels at this point.
   FarState(RankTeam& team, const ParameterTable& table, const Owners& owners,
            std::vector<bool> writes);
   ~FarState() override;
@@ -38,12 +37,14 @@ class FarState final : public TensorsElsewhere, public OtherWriters {
 
   void begin(const std::string& directory) override;
   void wait(StateParts& parts) override;
+  bool is_quiet() const override { return is_quiet_; }
+  void beat() override { world_.beat(); }
   void end() noexcept override;
 
  private:
   class FarView;  // memory of a tensor's copy at its owner
 
-  const ParameterTable& table_;
+  World& world_;
   const std::vector<bool> writes_;
   std::vector<int32_t> owner_;        // by tensor
   std::vector<size_t> index_;         // by tensor: among those of its owner
@@ -52,6 +53,7 @@ class FarState final : public TensorsElsewhere, public OtherWriters {
   std::vector<std::vector<Digest>> digests_;                  // by rank and view
   std::vector<std::vector<std::unique_ptr<FarView>>> views_;  // the same
   int64_t step_ = 0;
+  bool is_quiet_ = true;
 };
 
 }  // namespace hearth

@@ -138,7 +138,7 @@ std::string OwnState::write_files(int64_t step) {
         .dump();
   };
   try {
-    parts_->write(hidden_state_directory(run_dir_, step));
+    parts_->write(hidden_state_directory(run_dir_, step), [this] { team_.world().beat(); });
     return text_of(parts_->files());
   } catch (const std::bad_alloc&) {
     return failed("out of memory");

@@ -31,7 +31,8 @@ class SharedSave : public OtherWriters {
   SavedRun& run;
   StateRegistry first;
   std::function<void()> before_other = {};  // writes
-  int begun = 0, waited = 0, ended = 0;
+  int begun = 0, waited = 0, ended = 0, beats = 0;
+  bool is_lost = false;  // the other cannot be reached any more, and may write
 
   explicit SharedSave(SavedRun& of) : run(of), memory_(of.head) {
     for (const StateComponent& component : run.registry.components()) {
@@ -62,8 +63,11 @@ class SharedSave : public OtherWriters {
 
   void begin(const std::string& directory) override {
     ++begun;
+    quiet_ = !is_lost;
     directory_ = directory;
   }
+  bool is_quiet() const override { return quiet_; }
+  void beat() override { ++beats; }
   void wait(StateParts& parts) override {
     ++waited;
     if (before_other) before_other();
@@ -80,6 +84,7 @@ class SharedSave : public OtherWriters {
   Digest head_digest_;
   StateRegistry second_;
   std::string directory_;
+  bool quiet_ = true;
 };
 
 }  // namespace hearth::test

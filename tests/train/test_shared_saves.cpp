@@ -129,6 +129,21 @@ TEST_CASE("shared saves: nothing is published if a rank cannot write") {
   CHECK(verify_state(shared.save(out.path(), 2).directory).step == 2);
 }
 
+TEST_CASE("shared saves: what a lost rank may still write into stays for the next start") {
+  const TemporaryDirectory out;
+  SavedRun run;
+  SharedSave shared(run);
+  save_state(run.registry, out.path(), 1, 5, kExtra);
+  shared.is_lost = true;
+  shared.before_other = [] { throw Error(ExitCode::device, "rank 1 (host b) died"); };
+  const Raised raised = raised_by([&] { shared.save(out.path(), 2); });
+  CHECK(raised.code == ExitCode::device);
+  CHECK(shared.beats > 0);
+  CHECK(states(out) == std::vector<std::string>{".tmp-step-00000002", "step-00000001"});
+  remove_leftovers(out.path());
+  CHECK(states(out) == std::vector<std::string>{"step-00000001"});
+}
+
 TEST_CASE("shared saves: a manifest that lists impossible parts is refused") {
   const TemporaryDirectory out;
   SavedRun run;

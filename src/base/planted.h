@@ -2,12 +2,13 @@
 //
 // Most faults need no product code: tests decorate bodies (layers/body.h), components of state
 // (base/state_registry.h) and file calls (base/file_ops.h); tests/support/planted.h lists them.
-// Only faults that skip a check or a wait of saved state call planted(), because no such seam can
-// skip them:
+// Only these call planted(), because no such seam can do the same: faults that skip a check or a wait
+// of saved state, and surroundings that ranks of one process cannot have:
 //
 //   unchecked-chunks, unchecked-manifest, trust-newest   digests that a load compares
 //   content-not-compared, option-change-ignored          content that a resume compares
 //   update-does-not-wait, save-takes-changed-memory      waits that keep a save consistent
+//   ranks-share-no-disk                                  thread ranks save as those of other hosts
 #pragma once
 
 #include <string_view>

@@ -46,9 +46,9 @@ class FarState final : public TensorsElsewhere, public OtherWriters {
 
   World& world_;
   const std::vector<bool> writes_;
-  std::vector<int32_t> owner_;        // by tensor
-  std::vector<size_t> index_;         // by tensor: among those of its owner
-  std::vector<size_t> count_;         // by rank: trained tensors that it owns
+  std::vector<int32_t> owner_;  // by tensor
+  std::vector<size_t> index_;   // by tensor: among those of its owner
+  std::vector<size_t> count_;   // by rank: trained tensors that it owns
   std::vector<StateChannel> channels_;
   std::vector<std::vector<Digest>> digests_;                  // by rank and view
   std::vector<std::vector<std::unique_ptr<FarView>>> views_;  // the same

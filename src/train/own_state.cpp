@@ -50,8 +50,8 @@ void OwnState::join() {
 
 void OwnState::send(const std::vector<Digest>& digests) {
   const auto* const bytes = reinterpret_cast<const std::byte*>(digests.data());
-  team_.comm().wait_for(team_.comm().transfer(
-      team_.next(), {{0, {bytes, digests.size() * sizeof(Digest)}}}, {}));
+  team_.comm().wait_for(
+      team_.comm().transfer(team_.next(), {{0, {bytes, digests.size() * sizeof(Digest)}}}, {}));
 }
 
 void OwnState::tell_digests() {
@@ -124,7 +124,9 @@ void OwnState::serve(int64_t step) {
         break;
       }
       case StateRequest::Kind::write: channel_.send_text(write_files(step)); break;
-      case StateRequest::Kind::fill: HEARTH_CHECK(false, "state: memory is filled in a save"); break;
+      case StateRequest::Kind::fill:
+        HEARTH_CHECK(false, "state: memory is filled in a save");
+        break;
       case StateRequest::Kind::end: return;
     }
   }

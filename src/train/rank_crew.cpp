@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/error_format.h"
+#include "base/planted.h"
 #include "base/raised_error.h"
 #include "base/stopwatch.h"
 #include "comm/checking_world.h"
@@ -74,7 +75,7 @@ RankCrew::RankCrew(const PlannedRun& run) {
   world_ = std::move(worlds[0]);
   team_ = std::make_unique<RankTeam>(*world_);
   team_->watch_after_step(run.config.rank_limit);
-  on_disk_.assign(worlds.size(), true);
+  on_disk_.assign(worlds.size(), !planted("ranks-share-no-disk"));
   leader_ = team_.get();
 }
 

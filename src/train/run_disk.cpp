@@ -37,13 +37,17 @@ uint64_t disk_needed(const PlacedModel& model, const TrainConfig& config,
                      std::optional<int64_t> steps) {
   // Of a state: manifest and directories; of a tensor, its entries in three headers.
   constexpr uint64_t kState = uint64_t{32} << 10, kEntries = 3 * 128;
+  constexpr uint64_t kPart = 3 * (uint64_t{5} << 10);  // of a rank: three files, and their entries
+  const auto ranks = static_cast<uint64_t>(model.plan.shards.ranks);
   uint64_t result = 0, state = kState;
   for (const Tensor& t : model.table.tensors()) {
     const auto size = static_cast<uint64_t>(t.size());
     if (config.method == Method::full || t.trainable) result += size * size_of(t.stored);
     if (!t.trainable) continue;
     state += size * 3 * sizeof(float) + 3 * t.name.size() + kEntries;  // master and two moments
+    if (ranks > 1) state += 3 * (t.name.size() + 16);                  // once more in the manifest
   }
+  if (ranks > 1) state += ranks * kPart;
   if (config.method == Method::lora && model.opened->checkpoint) {  // f32, with zeros of fillers
     result = adapter_bytes(model.table, model.opened->checkpoint->family(), config.adapter_layout);
   }

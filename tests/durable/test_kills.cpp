@@ -23,6 +23,12 @@ const std::vector<std::string> kOnTwo{"--devices", "2xvirtual,host"};
 const std::vector<std::string> kMobius{"--devices", "virtual", "--policy", "mobius"};
 const std::vector<std::string> kOnDemand{"--devices", "2xvirtual", "--policy", "gpipe-offload"};
 const std::vector<std::string> kDivided{"--devices", "virtual,host", "--policy", "aptmoe"};
+// Ranks of one process, which save side by side.
+const std::vector<std::string> kShards{"--logical-shards", "2"};
+const std::vector<std::string> kDpRanks{"--parallel",       "dp", "--thread-ranks", "2",
+                                        "--logical-shards", "2"};
+const std::vector<std::string> kEpRanks{"--parallel",       "ep", "--thread-ranks", "2",
+                                        "--logical-shards", "2"};
 
 std::vector<std::string> joined(std::vector<std::string> some,
                                 const std::vector<std::string>& others) {
@@ -60,7 +66,9 @@ void kill_and_compare(int kills, const std::vector<std::string>& devices = {}) {
   INFO("HEARTH_SEED=" << random.seed);
   const Whole full(tiny, "full", devices), lora(tiny, "lora", joined(kLora, devices));
   if (!devices.empty()) {  // which change no bit
-    REQUIRE(tiny.run(tiny.train("host")).code == 0);
+    const bool on_ranks = devices.back() == kShards.back();
+    const auto host = tiny.train("host", on_ranks ? kShards : std::vector<std::string>{});
+    REQUIRE(tiny.run(host).code == 0);
     REQUIRE(tiny.outcome("host").root == full.expected.root);
   }
   const auto base = content_below(tiny.d / "model");
@@ -123,6 +131,9 @@ TEST_CASE("kill -9: of runs whose weights travel to a device") {
 TEST_CASE("kill -9: of runs whose weights are loaded on demand, or whose experts are divided") {
   for (const auto& options : {kOnDemand, kDivided}) kill_and_compare(kSanitized ? 2 : 4, options);
 }
+TEST_CASE("kill -9: of runs of several ranks") {
+  for (const auto& options : {kDpRanks, kEpRanks}) kill_and_compare(kSanitized ? 4 : 12, options);
+}
 TEST_CASE("kill -9: a thousand kills, the same bits", "[.long]") { kill_and_compare(1000); }
 TEST_CASE("kill -9: three hundred kills on two devices", "[.long]") {
   kill_and_compare(300, kOnTwo);
@@ -159,7 +170,13 @@ TEST_CASE("kill -9: at file operations all over a run") { sweep(kSanitized ? 300
 TEST_CASE("kill -9: at file operations of a run on two devices") {
   sweep(kSanitized ? 600 : 120, kOnTwo);
 }
+TEST_CASE("kill -9: at file operations of a run of several ranks") {
+  for (const auto& options : {kDpRanks, kEpRanks}) sweep(kSanitized ? 600 : 60, options);
+}
 TEST_CASE("kill -9: at every file operation of a run", "[.long]") { sweep(1); }
+TEST_CASE("kill -9: at every file operation of a run of several ranks", "[.long]") {
+  sweep(1, kDpRanks);
+}
 
 }  // namespace
 }  // namespace hearth::test

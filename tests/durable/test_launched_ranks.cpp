@@ -11,6 +11,7 @@
 #include "base/file_ops.h"
 #include "base/json.h"
 #include "durable/tiny_run.h"
+#include "state/saved_state.h"
 
 #ifdef HEARTH_MPIEXEC
 
@@ -207,6 +208,106 @@ TEST_CASE("launched ranks: a killed one ends all\\, and the run goes on from the
     CHECK(f.run_on(4, f.train(out, 200)).code == 0);
     CHECK(f.tiny.outcome(out).root == f.tiny.outcome("whole").root);
     CHECK(f.tiny.outcome(out).model == f.tiny.outcome("whole").model);
+  }
+}
+
+/// The numbers of the file operations of a run in files of its states, from 1.
+std::vector<int64_t> calls_of_saves(const std::string& log) {
+  std::vector<int64_t> numbers;
+  std::ifstream lines(log);
+  int64_t number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    if (line.find("/state/.tmp-step-") != line.npos) numbers.push_back(number);
+  }
+  return numbers;
+}
+
+// Each rank is killed at operations of its own, from the first file that it makes for a state to the
+// rename that publishes it.
+TEST_CASE("launched ranks: kills in the middle of a save leave the older states whole") {
+  const Launched f;
+  const Words saving{"--keep", "3"};
+  const auto train = [&](const std::string& out, const std::string& mode) {
+    Words words = f.train(out, 6, saving, mode);
+    *std::next(std::find(words.begin(), words.end(), "--save-every")) = "1";
+    return words;
+  };
+  REQUIRE(f.tiny.run(f.tiny.command(train("whole", "dp"))).code == 0);
+  const Outcome expected = f.tiny.outcome("whole");
+  for (const std::string mode : {"dp", "ep"}) {
+    for (const int killed : {0, 1}) {
+      const std::string out = mode + std::to_string(killed), run = f.tiny.d / out;
+      const auto started = [&](const std::string& variable, const std::string& value) {
+        const Words told{"-x", variable + "=" + value};
+        const Words words = train(out, mode);
+        return f.start(
+            {{1, killed == 0 ? told : Words{}, words}, {1, killed == 1 ? told : Words{}, words}});
+      };
+      REQUIRE(hearth::test::run(HEARTH_MPIEXEC, started("HEARTH_CALL_LOG", f.tiny.d / out + ".log"))
+                  .code == 0);
+      const std::vector<int64_t> calls = calls_of_saves(f.tiny.d / out + ".log");
+      REQUIRE(calls.size() > 30);
+      std::filesystem::remove_all(run);
+      for (const size_t part : {2, 5, 7, 8}) {  // of ten
+        const int64_t at = calls[calls.size() * part / 10];
+        INFO(mode << ": rank " << killed << " is killed at call " << at);
+        const Ended ended =
+            hearth::test::run(HEARTH_MPIEXEC, started("HEARTH_KILL_AT", std::to_string(at)));
+        CHECK(ended.code > 0);
+        CHECK(f.tiny.wrong_between(out, 3) == "");
+        const std::string one = mode == "dp" ? "ep" : "dp";  // goes on as something else
+        CHECK(f.run_on(part == 5 ? 4 : 2, train(out, part == 2 ? one : mode)).code == 0);
+        CHECK(f.tiny.outcome(out).root == expected.root);
+        CHECK(f.tiny.outcome(out).model == expected.model);
+        std::filesystem::remove_all(run);
+      }
+    }
+  }
+}
+
+TEST_CASE("launched ranks: without a shared disk\\, all of it lies below rank 0's --out") {
+  const Launched f;
+  REQUIRE(f.tiny.run(f.tiny.command(f.train("whole", 6))).code == 0);
+  const Outcome expected = f.tiny.outcome("whole");
+  for (const std::string name : {"a", "b"}) std::filesystem::create_directories(f.tiny.d / name);
+  // Ranks with directories of their own, in which --out has the same name.
+  const auto train = [&](int64_t steps, const std::string& mode) {
+    Words words = f.train("run", steps, {}, mode);
+    *std::find(words.begin(), words.end(), f.tiny.d / "run") = "run";
+    *std::next(std::find(words.begin(), words.end(), "--save-every")) = "1";
+    return words;
+  };
+  for (const std::string mode : {"dp", "ep"}) {
+    const Words words = train(6, mode);
+    const auto started = [&](const std::string& other) {
+      return f.start({{1, {"-wdir", f.tiny.d / "a"}, words},
+                      {1, {"-wdir", f.tiny.d / other}, words},
+                      {2, {"-wdir", f.tiny.d / "b"}, words}});
+    };
+    for (const std::string other : {"b", "a"}) {  // rank 1 reaches rank 0's in the second run
+      const Ended ended = run(HEARTH_MPIEXEC, started(other));
+      INFO(mode << " " << other << ": " << ended.err);
+      REQUIRE(ended.code == 0);
+      CHECK(list_directory(f.tiny.d / "b").empty());
+      const Outcome found = f.tiny.outcome("a/run");
+      CHECK(found.root == expected.root);
+      CHECK(found.model == expected.model);
+      const std::vector<int64_t> states = steps_of_states(f.tiny.d / "a/run");
+      REQUIRE(states.size() == 2);
+      for (const int64_t step : states) {
+        const std::string state = f.tiny.d / "a/run/state/" + state_directory_name(step);
+        CHECK(verify_state(state).step == step);
+        const bool has_parts =
+            file_info(state + "/moment1.rank-1.safetensors").kind != FileKind::none;
+        CHECK(has_parts == (other == "a"));
+        CHECK(file_info(state + "/moment1.rank-2.safetensors").kind == FileKind::none);
+      }
+      for (const std::string& name : list_directory(f.tiny.d / "a/run")) {
+        CHECK((!name.starts_with(".") || name == ".lock"));
+      }
+      std::filesystem::remove_all(f.tiny.d / "a/run");
+    }
   }
 }
 

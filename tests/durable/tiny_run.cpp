@@ -59,14 +59,17 @@ std::string lasting_part(const Json& line) {
                                              "peak_device_bytes",
                                              "late_load_s",
                                              "expert_hit_rate",
-                                             "residency"};
+                                             "residency",
+                                             "ranks"};
   // Where weights travel, what a device holds from the steps before need not be loaded again.
   const Json* const residency = line.find("residency");
   const bool travels =
       residency != nullptr && residency->is_array() && !residency->as_array().empty();
+  // Between ranks go saves and loads, too.
+  const bool is_shared = line.find("ranks") != nullptr;
   Json lasting = JsonObject{};
   for (const auto& [key, value] : line.as_object()) {
-    if (passing.contains(key) || (travels && key == "bytes")) continue;
+    if (passing.contains(key) || ((travels || is_shared) && key == "bytes")) continue;
     lasting[key] = value;
   }
   return lasting.dump();

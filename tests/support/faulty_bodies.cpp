@@ -176,7 +176,8 @@ class FaultyBody final : public Body {
     if (kind_ == TaskKind::update) change_update(c, ports);
     const FaultyTask task(c, kind_);
     right_.run({task.ops(), c.stream, spec, settings, c.table, c.pass, c.phase, c.layer, batch,
-                ports.ports(), c.blocks, c.place, c.part, c.batches, c.wave});
+                ports.ports(), c.blocks, c.place, c.part, c.batches, c.wave, c.rule, c.ranks,
+                c.lists});
     if (kind_ == TaskKind::head && c.pass == Pass::train &&
         planted("aux-loss-a-mean-of-micro-batches")) {
       const double share = c.scalar(Value::micro_tokens) / c.scalar(Value::tokens);

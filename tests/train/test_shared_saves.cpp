@@ -160,7 +160,8 @@ TEST_CASE("shared saves: a manifest that lists impossible parts is refused") {
     CHECK(raised.says(part));
   };
   refused("file: ", [](StateManifest& m) { m.version = 1; });
-  refused("version: 2, but no rank", [](StateManifest& m) { m.files.erase(m.files.begin(), m.files.begin() + 2); });
+  refused("version: 2, but no rank",
+          [](StateManifest& m) { m.files.erase(m.files.begin(), m.files.begin() + 2); });
   refused("component appears twice", [](StateManifest& m) { m.files[1].rank = 0; });
   refused("component appears twice", [](StateManifest& m) { m.files[0].rank.reset(); });
   refused("component appears twice", [](StateManifest& m) { std::swap(m.files[0], m.files[1]); });

@@ -241,7 +241,7 @@ struct Executor::Impl {
     }
     const auto* const offsets = reinterpret_cast<const int32_t*>(bound[2].data);
     const auto at = [&](int64_t i) { return static_cast<size_t>(offsets[i]); };
-    const ExpertRanks ranks = parts.ranks->experts();
+    const ExpertRanks ranks = parts.ranks->experts(task.layer);
     const auto [first, last] = ranks.own(parts.spec.experts);
     if (task.part.away()) {  // before this rank's experts, and behind them
       return {rows(0, at(first)), rows(at(last), at(parts.spec.experts))};

@@ -154,8 +154,9 @@ TEST_CASE("device ranks: what does not fit the device of a rank is refused\\, wi
   f.check_refused(config, "rank 1: the plan needs", [](TrainConfig& c) {
     c.rank_devices = {{1, 1, "virtual:mem=50k"}};
   });
-  f.check_refused(config, "names rank 2, but the last of 2 ranks is 1",
-                  [](TrainConfig& c) { c.rank_devices = {{1, 2, "virtual"}}; });
+  f.check_refused(config, "names rank 2, but the last of 2 ranks is 1", [](TrainConfig& c) {
+    c.rank_devices = {{1, 2, "virtual"}};
+  });
   f.check_refused(config, "weights that travel", [](TrainConfig& c) {
     c.devices = "virtual:mem=64M";
     c.policy = "mobius";

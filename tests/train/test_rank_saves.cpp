@@ -48,7 +48,8 @@ class RankSaves : public RanksFixture {
     const std::vector<std::string> roots = roots_of_metrics(out);
     REQUIRE(roots.size() == 4);
     for (int64_t step = 1; step <= 4; ++step) {
-      CHECK(verify_state(state(out, step)).digest.root.hex() == roots[static_cast<size_t>(step - 1)]);
+      CHECK(verify_state(state(out, step)).digest.root.hex() ==
+            roots[static_cast<size_t>(step - 1)]);
     }
   }
 };
@@ -136,10 +137,9 @@ TEST_CASE("rank saves: ranks that do not share rank 0's disk have it read what t
     const TrainConfig config = f.saving("run", with);
     REQUIRE(f.run(config) == ExitCode::done);
     f.check_states("run");
-    CHECK(f.files("run", 4) ==
-          std::set<std::string>{"manifest.json", "moment1.safetensors", "moment2.safetensors",
-                                "progress.safetensors", "routing.safetensors",
-                                "weights.safetensors"});
+    CHECK(f.files("run", 4) == std::set<std::string>{"manifest.json", "moment1.safetensors",
+                                                     "moment2.safetensors", "progress.safetensors",
+                                                     "routing.safetensors", "weights.safetensors"});
     TrainConfig one = f.saving("one", with);
     one.thread_ranks = 1;
     one.parallel = "";
@@ -209,7 +209,8 @@ TEST_CASE("rank saves: a rank whose disk is full costs a save\\, not the run") {
   CHECK(f.root("last") == f.root("run"));
 }
 
-TEST_CASE("rank saves: a damaged or missing file of a rank is named\\, and an older state is used") {
+TEST_CASE(
+    "rank saves: a damaged or missing file of a rank is named\\, and an older state is used") {
   RankSaves f;
   TrainConfig config = f.saving("run");
   REQUIRE(f.run_until(config, 3) == ExitCode::stopped);

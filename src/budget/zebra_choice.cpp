@@ -42,8 +42,10 @@ struct StageOfTask {
   bool forward;
 };
 StageOfTask stage_of(const Task& task, int64_t layers) {
-  const auto layer = static_cast<size_t>(task.layer);
   const bool forward = task.phase == Phase::forward;
+  // Of a device, also what belongs to no layer.
+  const auto layer = static_cast<size_t>(std::clamp<int64_t>(task.layer, 0, layers));
+  if (task.kind == TaskKind::copy) return {layer, forward};
   if (task.kind == TaskKind::embed) return {0, forward};
   if (task.kind == TaskKind::head) return {static_cast<size_t>(layers), true};
   if (forward) return {task.kind == TaskKind::combine ? layer + 1 : layer, true};

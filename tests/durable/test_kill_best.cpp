@@ -163,8 +163,9 @@ TEST_CASE("signals: a run that keeps its best states, stopped again and again") 
     });
     process.signal(SIGTERM);
     const Ended ended = process.wait();
-    INFO(ended.err);
-    REQUIRE((ended.code == 75 || ended.code == 0));
+    INFO(ended.code << ": " << ended.err);
+    // The signal may come before the program listens: a run before may have written the lines already.
+    REQUIRE((ended.code == 75 || ended.code == 0 || ended.code == 128 + SIGTERM));
     REQUIRE(best.wrong("run") == "");
   }
   REQUIRE(best.tiny.finish(best.train("run")) == "");

@@ -106,10 +106,10 @@ TEST_CASE("expert shift runs: groups and recompute change no bit", "[.long]") {
 
 TEST_CASE("expert shift runs: a run goes on with experts at other ranks") {
   RanksFixture f;
-  f.check_path(kFull, {{4, "zebra", 2, {2, 0, 1}},
-                       {4, "zebra", 2, {0, 1, 2}},
+  f.check_path(kFull, {{4, "zebra", 2, "auto", {2, 0, 1}},
+                       {4, "zebra", 2, "auto", {0, 1, 2}},
                        {3, "zebra", 1},
-                       {3, "zebra", 2, {4, 0, 2}}});
+                       {3, "zebra", 2, "auto", {4, 0, 2}}});
 }
 
 TEST_CASE("expert shift runs: what the plan chooses has the bits of one rank\\, too") {

@@ -90,7 +90,7 @@ double update_seconds(const PlacedModel& model, const PlaceCosts& host, int32_t 
   double parameters = 0;
   for (const Tensor& tensor : model.table.tensors()) {
     if (!tensor.trainable || model.table.block(tensor.block).layer != layer) continue;
-    parameters += static_cast<double>(tensor.rows * tensor.cols);
+    parameters += static_cast<double>(tensor.size());
   }
   return parameters > 0 ? entry->at(parameters) : 0;
 }

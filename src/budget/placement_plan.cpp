@@ -322,11 +322,11 @@ static PlacementPlan filled_plan(const PlanSubject& subject, const PlanRequest& 
 static std::optional<PlacementPlan> interleaved_plan(const PlanSubject& subject,
                                                      const PlanRequest& request,
                                                      int32_t stages_each) {
-  PlanSubject turned = subject;
-  turned.of_model.dense = interleaved(subject.of_model.dense, stages_each);
-  PlacementPlan plan = StageSearch(turned, request).run(request.recompute.value_or(false), true);
+  PlanRequest kept = request;
+  kept.recompute = request.recompute.value_or(false);
+  PlacementPlan plan = search_interleaved(subject, kept, stages_each, true);
   if (!plan.plan.fits()) return std::nullopt;
-  plan = filled_plan(turned, request, std::move(plan));
+  plan = filled_plan(subject, request, std::move(plan));
   const auto at_home = [&](int32_t layer) {
     for (int32_t e = 0; e < subject.spec.experts; ++e) {
       const Place device = plan.placement.dense(layer);

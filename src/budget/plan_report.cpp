@@ -232,7 +232,7 @@ std::string answers_text(const Plan& plan, const PlanTimes& times, const std::st
   if (times.steps) {
     text += counted(*times.steps, "step");
     text += times.known ? ", " + duration(static_cast<double>(*times.steps) * times.step.time_s) +
-                              ", besides evaluation"
+                              ", besides evaluation and saving"
                         : "; its time is not predicted, " + times.unknown;
   } else {
     text += "give " + spelled(Setting::data) + " or " + spelled(Setting::steps) + " for its length";

@@ -9,6 +9,7 @@
 #include "data/chat/messages.h"
 #include "support/has.h"
 #include "support/temporary_directory.h"
+#include "support/test_paths.h"
 
 using namespace hearth;
 using hearth::test::has;
@@ -128,7 +129,7 @@ TEST_CASE("today is the date of --template-date") {
 // HEARTH_CHAT_CASES names another file of the same kind (scripts/parity/templates.py).
 TEST_CASE("chats as transformers renders them") {
   const char* other = std::getenv("HEARTH_CHAT_CASES");
-  const std::string path = other != nullptr ? other : HEARTH_TEST_DATA "/chat/templates.json";
+  const std::string path = other != nullptr ? other : test::test_data("/chat/templates.json");
   const Json golden = parse_json(read_file(path), path, {200});
   const auto& templates = golden.find("templates")->as_object();
   CHECK(templates.size() >= 20);

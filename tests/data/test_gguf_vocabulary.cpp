@@ -6,13 +6,14 @@
 #include "base/file_ops.h"
 #include "data/tokenizer/gguf_vocabulary.h"
 #include "support/has.h"
+#include "support/test_paths.h"
 
 using namespace hearth;
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-const std::string kGolden = std::string(HEARTH_TEST_DATA) + "/tokenizer/";
+const std::string kGolden = test::test_data() + "/tokenizer/";
 
 /// A text value of encoded metadata, found by its key.
 std::string text_value(const GgufMetadata& metadata, const std::string& key) {

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/file_ops.h"
 #include "jinja/jinja.h"
+#include "support/test_paths.h"
 
 using namespace hearth;
 
@@ -43,7 +44,7 @@ bool is_left_out(const std::string& message) {
 TEST_CASE("snippets as jinja2 renders them") {
   const char* other = std::getenv("HEARTH_SNIPPETS");
   std::istringstream lines(
-      read_file(other != nullptr ? other : HEARTH_TEST_DATA "/chat/snippets.jsonl"));
+      read_file(other != nullptr ? other : test::test_data("/chat/snippets.jsonl")));
   std::string line;
   std::getline(lines, line);
   const Json head = parse_json(line, "snippets");

@@ -10,11 +10,12 @@
 #include "data/rows/raw_rows.h"
 #include "data/samples/data_files.h"
 #include "support/raises.h"
+#include "support/test_paths.h"
 
 namespace hearth::test {
 namespace {
 
-const std::string kParquetFiles = HEARTH_TEST_DATA "/parquet/";
+const std::string kParquetFiles = test_data("/parquet/");
 
 std::vector<RawRow> rows_of_file(const std::string& path, int64_t most = 0) {
   RawRowSource source({path}, most);

@@ -1,4 +1,5 @@
 #include "data/row_fixture.h"
+#include "support/test_paths.h"
 
 using namespace hearth;
 using namespace hearth::test;
@@ -85,7 +86,7 @@ TEST_CASE("marks of a turn that mean nothing are refused with their place") {
 
 TEST_CASE("a token that covers a part of a trained span is trained") {
   RowFixture fixture;
-  fixture.options.model = HEARTH_TEST_DATA "/tokenizer/qwen";
+  fixture.options.model = test_data("/tokenizer/qwen");
   const Tokenizer tokenizer(fixture.options.model);
   // The newline of the header and those of the content are one token of that tokenizer.
   const auto samples =
@@ -123,7 +124,7 @@ TEST_CASE("chats need a template that tells their turns, other rows do not") {
   CHECK(fixture.read_text(chat).size() == 1);
   remove_file(fixture.directory / "chat_template.jinja");
   const auto config = [&](const Json& chat_template) {
-    Json json = parse_json(read_file(HEARTH_TEST_DATA "/tokenizer/qwen/tokenizer_config.json"), "");
+    Json json = parse_json(read_file(test_data("/tokenizer/qwen/tokenizer_config.json")), "");
     if (chat_template.is_array() && !chat_template.as_array().empty()) {
       Json entry = chat_template.as_array()[0];
       if (entry.find("template") == nullptr) entry["template"] = *json.find("chat_template");

@@ -1,6 +1,7 @@
 // Prompt and completion, alpaca, sharegpt, tools: what each row becomes.
 #include "data/row_fixture.h"
 #include "data/rows/chat_rows.h"
+#include "support/test_paths.h"
 
 using namespace hearth;
 using namespace hearth::test;
@@ -38,7 +39,7 @@ TEST_CASE("prompt and completion as texts are encoded as one text") {
 
 TEST_CASE("a token that holds the end of the prompt and the start of the completion is trained") {
   RowFixture f;
-  f.options.model = HEARTH_TEST_DATA "/tokenizer/qwen";
+  f.options.model = test_data("/tokenizer/qwen");
   const Tokenizer tokenizer(f.options.model);
   const std::string prompt = "Hello\n", completion = "\n\nworld";
   const Sample sample =

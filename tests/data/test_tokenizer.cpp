@@ -13,12 +13,13 @@
 #include "data/tokenizer/byte_alphabet.h"
 #include "data/tokenizer/stream_decoder.h"
 #include "support/temporary_directory.h"
+#include "support/test_paths.h"
 
 using namespace hearth;
 
 namespace {
 
-const std::string kGolden = HEARTH_TEST_DATA "/tokenizer/";
+const std::string kGolden = test::test_data("/tokenizer/");
 
 Json golden_cases(const std::string& name) {
   const std::string path = kGolden + name + "/cases.json";

@@ -10,6 +10,7 @@
 #include "base/utf8.h"
 #include "data/tokenizer/stream_decoder.h"
 #include "data/tokenizer/tokenizer.h"
+#include "support/test_paths.h"
 
 using namespace hearth;
 
@@ -17,7 +18,7 @@ namespace {
 
 std::filesystem::path cases_directory() {
   const char* named = std::getenv("HEARTH_TOKENIZER_CASES");
-  return named != nullptr ? named : HEARTH_TEST_DATA "/tokenizer/pipelines";
+  return named != nullptr ? named : test::test_data("/tokenizer/pipelines");
 }
 
 Json read(const std::filesystem::path& path) {

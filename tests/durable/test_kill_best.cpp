@@ -10,6 +10,7 @@
 #include "base/sanitized.h"
 #include "durable/tiny_run.h"
 #include "state/saved_state.h"
+#include "support/test_paths.h"
 
 namespace hearth::test {
 namespace {
@@ -157,7 +158,7 @@ TEST_CASE("signals: a run that keeps its best states, stopped again and again") 
   // A signal in the middle: the evaluation that it cuts off is made again.
   for (int i = 0; i < 4; ++i) {
     Start start = best.train("run");
-    Process process(HEARTH_BINARY, start);
+    Process process(test_binary(), start);
     process.wait_until([&] {
       return metrics_lines(best.tiny.d / "run").size() >= static_cast<size_t>(2 * i + 1);
     });

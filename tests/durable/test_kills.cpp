@@ -9,6 +9,7 @@
 #include "base/file_ops.h"
 #include "base/sanitized.h"
 #include "durable/tiny_run.h"
+#include "support/test_paths.h"
 
 namespace hearth::test {
 namespace {
@@ -98,7 +99,7 @@ void kill_and_compare(int kills, const std::vector<std::string>& devices = {}) {
         after = random.real(0, whole.seconds);
         story += ", after " + std::to_string(after) + " s";
       }
-      Process process(HEARTH_BINARY, doomed);
+      Process process(test_binary(), doomed);
       if (after > 0) {
         const double until = now() + after;
         process.wait_until([&] { return now() > until; });

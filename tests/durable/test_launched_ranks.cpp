@@ -12,8 +12,9 @@
 #include "base/json.h"
 #include "durable/tiny_run.h"
 #include "state/saved_state.h"
+#include "support/test_paths.h"
 
-#ifdef HEARTH_MPIEXEC
+#ifdef HEARTH_HAS_LAUNCHER
 
 namespace hearth::test {
 namespace {
@@ -25,10 +26,10 @@ class Launched {
   const TinyRun tiny;
 
   Launched() {
-    if (::access(HEARTH_MPIEXEC, X_OK) != 0) SKIP("the launcher of the build is gone");
+    if (::access(test_launcher(), X_OK) != 0) SKIP("the launcher of the build is gone");
     Start version;
     version.words = {"--version"};
-    const std::string said = run(HEARTH_MPIEXEC, version).out;
+    const std::string said = run(test_launcher(), version).out;
     const bool open_mpi = said.find("Open MPI") != said.npos || said.find("OpenRTE") != said.npos;
     if (open_mpi) options_ = {"--oversubscribe", "--allow-run-as-root", "--bind-to", "none"};
   }
@@ -78,13 +79,13 @@ class Launched {
       if (&group != &groups.front()) start.words.push_back(":");
       start.words.insert(start.words.end(), {"-n", std::to_string(group.ranks)});
       start.words.insert(start.words.end(), group.told.begin(), group.told.end());
-      start.words.push_back(HEARTH_BINARY);
+      start.words.push_back(test_binary());
       start.words.insert(start.words.end(), group.words.begin(), group.words.end());
     }
     return start;
   }
   Ended run_on(int ranks, const Words& words) const {
-    return run(HEARTH_MPIEXEC, start({{ranks, {}, words}}));
+    return run(test_launcher(), start({{ranks, {}, words}}));
   }
 
  private:
@@ -108,7 +109,7 @@ pid_t process_of(const std::string& out, int rank) {
     std::ifstream words("/proc/" + name + "/cmdline"), variables("/proc/" + name + "/environ");
     const std::string all((std::istreambuf_iterator<char>(words)), {});
     const std::string set((std::istreambuf_iterator<char>(variables)), {});
-    if (!all.starts_with(HEARTH_BINARY) || all.find(out) == all.npos) continue;
+    if (!all.starts_with(test_binary()) || all.find(out) == all.npos) continue;
     for (const char* variable : {"OMPI_COMM_WORLD_RANK=", "PMI_RANK="}) {
       const std::string of_rank = variable + std::to_string(rank) + '\0';
       if (set.find(of_rank) != set.npos) return static_cast<pid_t>(std::stol(name));
@@ -169,7 +170,7 @@ TEST_CASE("launched ranks: a signal to any of them stops all\\, and other ranks 
   for (const auto& [ranks, asked, signal] :
        {std::tuple(2, 1, SIGTERM), {4, 0, SIGUSR1}, {2, 1, SIGUSR2}}) {
     const size_t done = metrics_lines(run).size();
-    Process process(HEARTH_MPIEXEC, f.start({{ranks, {}, f.train("parts", 300)}}));
+    Process process(test_launcher(), f.start({{ranks, {}, f.train("parts", 300)}}));
     if (process.wait_until([&] { return has_steps(run, done + 10); })) {
       const pid_t id = process_of(run, asked);
       REQUIRE(id > 0);
@@ -195,7 +196,7 @@ TEST_CASE("launched ranks: a killed one ends all\\, and the run goes on from the
   REQUIRE(f.tiny.run(f.tiny.command(f.train("whole", 200))).code == 0);
   for (const int killed : {0, 1}) {
     const std::string out = "run" + std::to_string(killed), run = f.tiny.d / out;
-    Process process(HEARTH_MPIEXEC, f.start({{2, {}, f.train(out, 200)}}));
+    Process process(test_launcher(), f.start({{2, {}, f.train(out, 200)}}));
     REQUIRE(process.wait_until([&] { return has_steps(run, 60); }));
     const pid_t id = process_of(run, killed);
     REQUIRE(id > 0);
@@ -244,8 +245,9 @@ TEST_CASE("launched ranks: kills in the middle of a save leave the older states 
         return f.start(
             {{1, killed == 0 ? told : Words{}, words}, {1, killed == 1 ? told : Words{}, words}});
       };
-      REQUIRE(hearth::test::run(HEARTH_MPIEXEC, started("HEARTH_CALL_LOG", f.tiny.d / out + ".log"))
-                  .code == 0);
+      REQUIRE(
+          hearth::test::run(test_launcher(), started("HEARTH_CALL_LOG", f.tiny.d / out + ".log"))
+              .code == 0);
       const std::vector<int64_t> calls = calls_of_saves(f.tiny.d / out + ".log");
       REQUIRE(calls.size() > 30);
       std::filesystem::remove_all(run);
@@ -253,7 +255,7 @@ TEST_CASE("launched ranks: kills in the middle of a save leave the older states 
         const int64_t at = calls[calls.size() * part / 10];
         INFO(mode << ": rank " << killed << " is killed at call " << at);
         const Ended ended =
-            hearth::test::run(HEARTH_MPIEXEC, started("HEARTH_KILL_AT", std::to_string(at)));
+            hearth::test::run(test_launcher(), started("HEARTH_KILL_AT", std::to_string(at)));
         CHECK(ended.code > 0);
         CHECK(f.tiny.wrong_between(out, 3) == "");
         const std::string one = mode == "dp" ? "ep" : "dp";  // goes on as something else
@@ -286,7 +288,7 @@ TEST_CASE("launched ranks: without a shared disk\\, all of it lies below rank 0'
                       {2, {"-wdir", f.tiny.d / "b"}, words}});
     };
     for (const std::string other : {"b", "a"}) {  // rank 1 reaches rank 0's in the second run
-      const Ended ended = run(HEARTH_MPIEXEC, started(other));
+      const Ended ended = run(test_launcher(), started(other));
       INFO(mode << " " << other << ": " << ended.err);
       REQUIRE(ended.code == 0);
       CHECK(list_directory(f.tiny.d / "b").empty());
@@ -315,7 +317,7 @@ TEST_CASE("launched ranks: a stopped one is noticed") {
   const Launched f;
   const std::string run = f.tiny.d / "run";
   const Words words = f.train("run", 100000, {"--rank-limit", "1s"});
-  Process process(HEARTH_MPIEXEC, f.start({{4, {}, words}}));
+  Process process(test_launcher(), f.start({{4, {}, words}}));
   REQUIRE(process.wait_until([&] { return has_steps(run, 60); }));
   const pid_t id = process_of(run, 2);
   REQUIRE(id > 0);
@@ -352,7 +354,7 @@ TEST_CASE("launched ranks: what cannot run is said once") {
   const Launched f;
   const auto refused = [&](const std::vector<Launched::Group>& groups, int code,
                            const Words& parts) {
-    const Ended ended = run(HEARTH_MPIEXEC, f.start(groups));
+    const Ended ended = run(test_launcher(), f.start(groups));
     INFO(ended.err);
     CHECK(ended.code == code);
     const Words lines = own_lines(ended);
@@ -393,7 +395,7 @@ TEST_CASE("launched ranks: what cannot run is said once") {
   Words other = f.train("apart", 2, {"--cpu-memory", "4G"});
   *std::find(other.begin(), other.end(), "--quiet") = "--verbose";
   *std::next(std::find(other.begin(), other.end(), "--threads")) = "2";
-  const Ended apart = run(HEARTH_MPIEXEC, f.start({{1, {}, f.train("apart", 2)}, {1, {}, other}}));
+  const Ended apart = run(test_launcher(), f.start({{1, {}, f.train("apart", 2)}, {1, {}, other}}));
   INFO(apart.err);
   CHECK(apart.code == 0);
 }

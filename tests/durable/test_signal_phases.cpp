@@ -8,6 +8,7 @@
 #include "base/file_ops.h"
 #include "base/sanitized.h"
 #include "durable/tiny_run.h"
+#include "support/test_paths.h"
 
 namespace hearth::test {
 namespace {
@@ -36,7 +37,7 @@ struct Phases {
   }
   /// Starts, waits for the condition and a moment more, and asks it to stop. It stops soon.
   void stop(const Start& start, const std::function<bool()>& condition, double moment) const {
-    Process process(HEARTH_BINARY, start);
+    Process process(test_binary(), start);
     REQUIRE(process.wait_until(condition));
     const double until = now() + moment;
     REQUIRE(process.wait_until([&] { return now() > until; }));
@@ -106,7 +107,7 @@ TEST_CASE("signal phases: while the result is written") {
   const Phases p;
   Start slow = p.tiny.train("run", {"--save-every", "0"});
   slow.environment["HEARTH_SLOW_CALLS"] = "5000";
-  Process process(HEARTH_BINARY, slow);
+  Process process(test_binary(), slow);
   REQUIRE(process.wait_until([&] { return fs::exists(p.tiny.d / "run/.tmp-model"); }));
   process.signal(SIGTERM);
   const Ended end = process.wait(60);

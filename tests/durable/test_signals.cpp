@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/sanitized.h"
 #include "durable/tiny_run.h"
+#include "support/test_paths.h"
 
 namespace hearth::test {
 namespace {
@@ -67,7 +68,7 @@ void stop_at_instants(int instants, const std::vector<std::string>& devices = {}
       const int signal = kStops[static_cast<size_t>(random.whole(0, 2))];
       story += ", signal " + std::to_string(signal) + " after " + std::to_string(after) + " s";
       const auto before = content_below(tiny.d / out);
-      Process process(HEARTH_BINARY, start);
+      Process process(test_binary(), start);
       const double until = now() + after;
       process.wait_until([&] { return now() > until; });
       process.signal(signal);
@@ -149,7 +150,7 @@ void send_twice(int times) {
     const auto lines = static_cast<size_t>(random.whole(1, 3));
     const double gap = random.real(0.11, 0.4);
     INFO("second signal " << gap << " s after the first, in step " << lines);
-    Process process(HEARTH_BINARY, slow);
+    Process process(test_binary(), slow);
     REQUIRE(process.wait_until([&] { return metrics_lines(tiny.d / out).size() >= lines; }));
     process.signal(SIGTERM);
     const double first = now();

@@ -17,6 +17,7 @@
 #include "base/file_ops.h"
 #include "base/sanitized.h"
 #include "durable/tiny_run.h"
+#include "support/test_paths.h"
 
 namespace hearth::test {
 namespace {
@@ -128,7 +129,7 @@ void fill_in_the_middle(int times) {
     Start stopping = start;
     stopping.environment["HEARTH_KILL_AT"] = std::to_string(call);
     stopping.environment["HEARTH_KILL_BY"] = std::to_string(SIGSTOP);
-    Process process(HEARTH_BINARY, stopping);
+    Process process(test_binary(), stopping);
     if (process.wait_for_stop()) disk.fill(room);
     process.signal(SIGCONT);
     const Ended end = process.wait();
@@ -240,7 +241,7 @@ TEST_CASE("storage: directories that vanish during a run") {
     Start stopping = start;
     stopping.environment["HEARTH_KILL_AT"] = std::to_string(call);
     stopping.environment["HEARTH_KILL_BY"] = std::to_string(SIGSTOP);
-    Process process(HEARTH_BINARY, stopping);
+    Process process(test_binary(), stopping);
     if (process.wait_for_stop()) fs::remove_all(tiny.d / gone);
     process.signal(SIGCONT);
     const Ended end = process.wait();

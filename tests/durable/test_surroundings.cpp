@@ -11,6 +11,7 @@
 
 #include "base/file_ops.h"
 #include "durable/tiny_run.h"
+#include "support/test_paths.h"
 
 namespace hearth::test {
 namespace {
@@ -191,7 +192,7 @@ TEST_CASE("surroundings: a second process in a run directory ends with 2 and tou
     Start first = s.tiny.train("run");
     first.environment["HEARTH_KILL_AT"] = call;
     first.environment["HEARTH_KILL_BY"] = std::to_string(SIGSTOP);
-    Process process(HEARTH_BINARY, first);
+    Process process(test_binary(), first);
     REQUIRE(process.wait_for_stop());
     const bool owned = fs::exists(s.tiny.d / "run/.lock");
     if (owned) {

@@ -14,6 +14,7 @@
 #include "base/file_ops.h"
 #include "base/json.h"
 #include "state/state_search.h"
+#include "support/test_paths.h"
 
 namespace hearth::test {
 namespace {
@@ -184,7 +185,7 @@ Start TinyRun::train(const std::string& out, std::vector<std::string> more) cons
   return command(words);
 }
 
-Ended TinyRun::run(const Start& start) const { return test::run(HEARTH_BINARY, start); }
+Ended TinyRun::run(const Start& start) const { return test::run(test_binary(), start); }
 
 std::string TinyRun::finish(const Start& start) const {
   const Ended ended = run(start);

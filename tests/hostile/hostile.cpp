@@ -21,6 +21,7 @@
 
 #include "base/file_ops.h"
 #include "base/sanitized.h"
+#include "support/test_paths.h"
 
 namespace hearth::test {
 namespace {
@@ -165,7 +166,7 @@ void check_refusal(const Case& row, const Place& place, const Outcome& outcome, 
 
 Outcome run_in(const Place& place, const std::vector<std::string>& words,
                const std::string& input) {
-  std::vector<char*> arguments{const_cast<char*>(HEARTH_BINARY)};
+  std::vector<char*> arguments{const_cast<char*>(test_binary())};
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   const TemporaryDirectory streams;
@@ -182,7 +183,7 @@ Outcome run_in(const Place& place, const std::vector<std::string>& words,
   // The system counts the peak of this process as the child's until it has memory of its own; so
   // forget what a test needed to pack its files.
   std::ofstream("/proc/self/clear_refs") << "5";
-  REQUIRE(posix_spawn(&child, HEARTH_BINARY, &actions, nullptr, arguments.data(), environ) == 0);
+  REQUIRE(posix_spawn(&child, test_binary(), &actions, nullptr, arguments.data(), environ) == 0);
   posix_spawn_file_actions_destroy(&actions);
 
   using Clock = std::chrono::steady_clock;

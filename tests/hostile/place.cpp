@@ -11,6 +11,7 @@
 #include <iterator>
 
 #include "hostile/hostile.h"
+#include "support/test_paths.h"
 
 namespace hearth::test {
 namespace {
@@ -31,9 +32,9 @@ const std::string& base_model() {
   static const TemporaryDirectory directory;
   static const std::string model = [] {
     write_file(directory / "config.json", config_text(good_config()));
-    const std::string command = "'" HEARTH_BINARY "' init --quiet --seed 7 --config '" +
-                                directory.path() + "/config.json' --out '" + directory.path() +
-                                "/model' 2>/dev/null";
+    const std::string command = "'" + std::string(test_binary()) +
+                                "' init --quiet --seed 7 --config '" + directory.path() +
+                                "/config.json' --out '" + directory.path() + "/model' 2>/dev/null";
     REQUIRE(std::system(command.c_str()) == 0);
     return directory / "model";
   }();

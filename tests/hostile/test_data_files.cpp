@@ -6,6 +6,7 @@
 
 #include "hostile/hostile.h"
 #include "support/packed.h"
+#include "support/test_paths.h"
 
 using namespace hearth;
 using namespace hearth::test;
@@ -141,7 +142,7 @@ TEST_CASE("hostile: Parquet files of rows") {
   auto words = eval_words();
   words.back() = "rows.parquet";
   const std::string good = [] {
-    const std::ifstream in(HEARTH_TEST_DATA "/parquet/ids_v1.parquet", std::ios::binary);
+    const std::ifstream in(test_data("/parquet/ids_v1.parquet"), std::ios::binary);
     return (std::ostringstream() << in.rdbuf()).str();
   }();
   const auto file = [](std::string name, std::string bytes, std::vector<std::string> says) {

@@ -1,6 +1,7 @@
 // What inspect shows of adapter directories.
 #include "adapter_fixture.h"
 #include "peft/inspect.h"
+#include "support/test_paths.h"
 
 using namespace hearth;
 using namespace hearth::test;
@@ -10,7 +11,7 @@ using Catch::Matchers::StartsWith;
 namespace {
 
 std::string golden(const std::string& name) {
-  return std::string(HEARTH_TEST_DATA) + "/adapters/" + name + "/adapter";
+  return test_data() + "/adapters/" + name + "/adapter";
 }
 
 /// adapter_config.json of these members, and pairs of one value each with these types.

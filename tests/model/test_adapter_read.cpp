@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include "adapter_fixture.h"
+#include "support/test_paths.h"
 
 using namespace hearth;
 using namespace hearth::test;
@@ -20,7 +21,7 @@ TEST_CASE("adapters made by PEFT: merged they are what PEFT merges", "[adapter]"
   for (const std::string name : {"fused", "converted", "head"}) {
     INFO(name);
     const TemporaryDirectory directory;
-    const std::string from = std::string(HEARTH_TEST_DATA) + "/adapters/" + name;
+    const std::string from = test_data() + "/adapters/" + name;
     const Checkpoint base(from + "/base");
     const LoadedAdapter adapters = read_adapter(from + "/adapter", base);
     write_merged(adapters.table, base, Pool(2), directory / "merged");

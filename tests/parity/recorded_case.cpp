@@ -7,6 +7,7 @@
 
 #include "base/file_ops.h"
 #include "checkpoint/safetensors.h"
+#include "support/test_paths.h"
 
 namespace hearth::test {
 
@@ -31,7 +32,7 @@ std::string text_of(const Json& value) {
   return value.is_string() ? value.as_string() : value.dump();
 }
 
-std::vector<RecordedCase> cases_in(const char* variable, const char* folder) {
+std::vector<RecordedCase> cases_in(const char* variable, const std::string& folder) {
   const char* other = std::getenv(variable);
   const std::string root = other ? other : folder;
   const char* devices = std::getenv("HEARTH_TEST_DEVICES");
@@ -95,11 +96,11 @@ std::vector<std::string> RecordedCase::flags(const std::vector<std::string>& nam
 }
 
 std::vector<RecordedCase> recorded_cases() {
-  return cases_in("HEARTH_PARITY_CASES", HEARTH_TEST_DATA "/parity");
+  return cases_in("HEARTH_PARITY_CASES", test_data("/parity"));
 }
 
 std::vector<RecordedCase> recorded_lora_cases() {
-  return cases_in("HEARTH_LORA_CASES", HEARTH_TEST_DATA "/lora");
+  return cases_in("HEARTH_LORA_CASES", test_data("/lora"));
 }
 
 double relative_error(const Elements& a, const Elements& b) {

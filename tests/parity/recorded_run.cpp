@@ -6,6 +6,7 @@
 #include "base/file_ops.h"
 #include "device/cuda_runtime.h"
 #include "support/program.h"
+#include "support/test_paths.h"
 
 namespace hearth::test {
 
@@ -13,7 +14,7 @@ namespace {
 
 std::string run(const std::vector<std::string>& words) {
   const char* other = std::getenv("HEARTH_TEST_PROGRAM");
-  const ProgramResult result = run_program(other ? other : HEARTH_BINARY, words);
+  const ProgramResult result = run_program(other ? other : test_binary(), words);
   INFO(result.err);
   REQUIRE(result.exit_code == 0);
   return result.out;

@@ -8,6 +8,7 @@
 #include <array>
 #include <sstream>
 
+#include "support/test_paths.h"
 #include "tools/workplace.h"
 
 using namespace hearth;
@@ -127,7 +128,7 @@ TEST_CASE("chat: an answer comes before the next turn is asked for") {
   posix_spawn_file_actions_init(&files);
   posix_spawn_file_actions_adddup2(&files, to[0], 0);
   posix_spawn_file_actions_adddup2(&files, from[1], 1);
-  std::string program = HEARTH_BINARY;
+  std::string program = test_binary();
   std::vector<std::string> arguments = w.words("chat", {"--json"}, 3);
   std::vector<char*> pointers{program.data()};
   for (std::string& argument : arguments) pointers.push_back(argument.data());

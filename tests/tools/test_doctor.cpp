@@ -9,6 +9,7 @@
 #include "support/has.h"
 #include "support/machine_file.h"
 #include "support/program.h"
+#include "support/test_paths.h"
 
 using namespace hearth;
 using namespace hearth::test;
@@ -17,7 +18,7 @@ namespace {
 
 ProgramResult doctor(std::vector<std::string> words) {
   words.insert(words.begin(), "doctor");
-  return run_program(HEARTH_BINARY, words);
+  return run_program(test_binary(), words);
 }
 
 Json document(const ProgramResult& r) {

@@ -5,6 +5,7 @@
 #include "base/file_ops.h"
 #include "base/json.h"
 #include "support/program.h"
+#include "support/test_paths.h"
 
 using namespace hearth;
 using namespace hearth::test;
@@ -28,7 +29,7 @@ const FamilyCase kCases[] = {
 };
 
 std::string run(const std::vector<std::string>& words) {
-  const ProgramResult result = run_program(HEARTH_BINARY, words);
+  const ProgramResult result = run_program(test_binary(), words);
   INFO(words[0] << ": " << result.err);
   REQUIRE(result.exit_code == 0);
   return result.out;

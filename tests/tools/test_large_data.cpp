@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/random.h"
 #include "support/program.h"
+#include "support/test_paths.h"
 
 using namespace hearth;
 
@@ -46,16 +47,17 @@ TEST_CASE("a gigabyte of rows is planned in a gibibyte, cold and from the cache"
     "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
     "num_local_experts": 4, "num_experts_per_tok": 2, "intermediate_size": 16,
     "max_position_embeddings": 512, "rms_norm_eps": 1e-6, "rope_theta": 10000.0})";
-  const auto init =
-      test::run_program(HEARTH_BINARY, {"init", "--config", d / "config.json", "--out", model});
+  const auto init = test::run_program(test::test_binary(),
+                                      {"init", "--config", d / "config.json", "--out", model});
   INFO(init.err);
   REQUIRE(init.exit_code == 0);
   const int64_t written = write_rows(rows);
   std::string first;
   for (const char* when : {"cold", "from the cache"}) {
     INFO(when);
-    const auto result = test::run_program(
-        HEARTH_BINARY, {"plan", "--json", "--model", model, "--data", rows, "--seq-len", "512"});
+    const auto result =
+        test::run_program(test::test_binary(),
+                          {"plan", "--json", "--model", model, "--data", rows, "--seq-len", "512"});
     INFO(result.err);
     REQUIRE(result.exit_code == 0);
     CHECK(result.peak_bytes <= kMostMemory);

@@ -4,6 +4,7 @@
 
 #include "support/has.h"
 #include "support/set_variable.h"
+#include "support/test_paths.h"
 #include "workplace.h"
 
 using namespace hearth;
@@ -204,7 +205,7 @@ TEST_CASE("plan --tune: a signal ends the steps that are tried, and leaves nothi
   const Workplace w;
   fs::create_directory(w.d / "tmp");
   const SetVariable assumed("HEARTH_RATES", "assumed");
-  std::vector<std::string> words{"-s", "INT", "--preserve-status", "2", HEARTH_BINARY};
+  std::vector<std::string> words{"-s", "INT", "--preserve-status", "2", test_binary()};
   // Long steps, so that the signal comes while they run.
   const std::vector<std::string> long_steps =
       with_value(with_value(w.plan({"--tune", "5m"}), "--grad-accum", "4096"), "--steps", "1000");

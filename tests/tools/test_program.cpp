@@ -11,6 +11,7 @@
 
 #include "base/json.h"
 #include "support/temporary_directory.h"
+#include "support/test_paths.h"
 
 using hearth::parse_json;
 
@@ -30,8 +31,9 @@ std::string content(const std::string& path) {
 // Runs the program in `directory` through the shell. `redirection` replaces that of stdout.
 Result hearth_in(const hearth::test::TemporaryDirectory& directory, const std::string& arguments,
                  const std::string& redirection = ">out.txt") {
-  const std::string command = "cd '" + directory.path() + "' && '" HEARTH_BINARY "' " + arguments +
-                              " " + redirection + " 2>err.txt </dev/null";
+  const std::string command = "cd '" + directory.path() + "' && '" +
+                              std::string(hearth::test::test_binary()) + "' " + arguments + " " +
+                              redirection + " 2>err.txt </dev/null";
   const int status = std::system(command.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, content(directory / "out.txt"),
           content(directory / "err.txt")};
@@ -123,8 +125,9 @@ TEST_CASE("help whose reader has gone is no error, a result is one without a lin
   std::ofstream(d / "config.json") << kConfig;
   REQUIRE(hearth_in(d, "init --config config.json --out model").code == 0);
   const auto into_closed_pipe = [&](const std::string& arguments) -> Result {
-    const std::string command = "cd '" + d.path() + "' && { sleep 0.5; '" HEARTH_BINARY "' " +
-                                arguments + " 2>err.txt; echo $? >code.txt; } | true";
+    const std::string command = "cd '" + d.path() + "' && { sleep 0.5; '" +
+                                std::string(hearth::test::test_binary()) + "' " + arguments +
+                                " 2>err.txt; echo $? >code.txt; } | true";
     REQUIRE(std::system(command.c_str()) == 0);
     return {std::stoi(content(d / "code.txt")), "", content(d / "err.txt")};
   };

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "support/program.h"
 #include "support/temporary_directory.h"
+#include "support/test_paths.h"
 
 using namespace hearth;
 using namespace hearth::test;
@@ -17,7 +18,7 @@ namespace {
 
 ProgramResult simulate(std::vector<std::string> words) {
   words.insert(words.begin(), {"simulate", "routing"});
-  return run_program(HEARTH_BINARY, words);
+  return run_program(test_binary(), words);
 }
 
 }  // namespace
@@ -28,7 +29,7 @@ TEST_CASE("simulate: the same numbers as ever") {
        "--steps", "3", "--persistence", "0.75", "--seed", "7", "--token-hit", "0.85", "--json"});
   CHECK(told.exit_code == 0);
   CHECK(told.err == "");
-  CHECK(told.out == read_file(std::string(HEARTH_TEST_DATA) + "/routing/small.json"));
+  CHECK(told.out == read_file(test_data() + "/routing/small.json"));
 }
 
 TEST_CASE("simulate: the document has what it says") {
@@ -112,14 +113,15 @@ TEST_CASE("simulate: what cannot be is refused by name") {
   // What is wrong with the study is all that is told: no option of it counts.
   const auto study = [](std::vector<std::string> words, const std::string& problem) {
     words.insert(words.begin(), "simulate");
-    const ProgramResult told = run_program(HEARTH_BINARY, words);
+    const ProgramResult told = run_program(test_binary(), words);
     INFO(told.err);
     CHECK(told.exit_code == 2);
     CHECK(told.err.starts_with("hearth: " + problem));
     CHECK(std::ranges::count(told.err, '\n') == 1);
   };
   study({}, "expected a study: hearth simulate routing --experts E --skew G");
-  study({"rooting", "--tokens", "0"}, "expected routing, step, figure or zebra, found 'rooting'");
+  study({"rooting", "--tokens", "0"},
+        "expected routing, step, figure or zebra, found 'rooting'");
   study({"figure"}, "simulate figure: expected 11, 12, 13 or 14\n");
   study({"figure", "15"}, "simulate figure: expected 11, 12, 13 or 14, found '15'");
   // The ends of the range are in it.
@@ -131,7 +133,7 @@ namespace {
 
 ProgramResult step(std::vector<std::string> words) {
   words.insert(words.begin(), {"simulate", "step"});
-  return run_program(HEARTH_BINARY, words);
+  return run_program(test_binary(), words);
 }
 
 Json rows_of(const std::vector<std::string>& words) {
@@ -242,7 +244,7 @@ TEST_CASE("simulate step: what cannot be is refused by name") {
 namespace {
 
 Json zebra_study() {
-  const ProgramResult told = run_program(HEARTH_BINARY, {"simulate", "zebra", "--json"});
+  const ProgramResult told = run_program(test_binary(), {"simulate", "zebra", "--json"});
   REQUIRE(told.exit_code == 0);
   return parse_json(told.out, "zebra");
 }
@@ -305,11 +307,11 @@ TEST_CASE("simulate zebra: the gain of experts that move falls with the length")
 }
 
 TEST_CASE("simulate zebra: a table for people\\, and no option of other studies") {
-  const ProgramResult told = run_program(HEARTH_BINARY, {"simulate", "zebra"});
+  const ProgramResult told = run_program(test_binary(), {"simulate", "zebra"});
   CHECK(told.exit_code == 0);
   CHECK(told.out.starts_with("simulated, not run: HeterMoE"));
   CHECK(told.out.find("Mixtral-D3") != std::string::npos);
-  const ProgramResult refused = run_program(HEARTH_BINARY, {"simulate", "zebra", "--gpus", "4"});
+  const ProgramResult refused = run_program(test_binary(), {"simulate", "zebra", "--gpus", "4"});
   CHECK(refused.exit_code == 2);
   CHECK(refused.err.find("--gpus: no option of simulate zebra; step has it") != std::string::npos);
 }

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "data/tokenizer/builtin_tokenizer.h"
 #include "support/program.h"
+#include "support/test_paths.h"
 
 using namespace hearth;
 
@@ -18,14 +19,14 @@ struct Samples {
   /// The rows by standard input.
   test::ProgramResult piped(const std::string& rows, std::vector<std::string> more = {}) const {
     more.insert(more.begin(), {"tokenize", "--model", directory.path(), "--data", "-", "--json"});
-    return test::run_program(HEARTH_BINARY, more, rows);
+    return test::run_program(test::test_binary(), more, rows);
   }
   test::ProgramResult run(const std::string& rows, std::vector<std::string> more) const {
     std::ofstream(directory / "rows.jsonl", std::ios::binary) << rows;
     std::vector<std::string> words{"tokenize", "--model", directory.path(), "--data",
                                    directory / "rows.jsonl"};
     words.insert(words.end(), more.begin(), more.end());
-    return test::run_program(HEARTH_BINARY, words);
+    return test::run_program(test::test_binary(), words);
   }
 };
 
@@ -93,7 +94,7 @@ TEST_CASE("tokenize: what does not go together") {
   CHECK(samples.run(kRows, {"--template-date", "2026-02-03"}).exit_code == 0);
   CHECK(samples.run("[1]\n", {}).exit_code == 3);
   const auto result = test::run_program(
-      HEARTH_BINARY, {"tokenize", "--model", samples.directory.path(), "--format", "text"});
+      test::test_binary(), {"tokenize", "--model", samples.directory.path(), "--format", "text"});
   CHECK(result.exit_code == 2);
   CHECK(result.err.find("--format needs --data") != std::string::npos);
 }

@@ -11,6 +11,7 @@
 
 #include "base/json.h"
 #include "support/program.h"
+#include "support/test_paths.h"
 
 namespace hearth::test {
 
@@ -64,7 +65,7 @@ struct Workplace {
   }
 
   ProgramResult run(std::vector<std::string> words, const std::string& input = "") const {
-    ProgramResult result = run_program(HEARTH_BINARY, words, input);
+    ProgramResult result = run_program(test_binary(), words, input);
     // Said by every start in tests, and by none of a user's.
     if (result.err.starts_with("HEARTH_RATES=assumed")) {
       result.err.erase(0, result.err.find('\n') + 1);

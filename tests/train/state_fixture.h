@@ -15,6 +15,7 @@
 #include "state/state_save.h"
 #include "state/state_search.h"
 #include "support/temporary_directory.h"
+#include "support/test_paths.h"
 
 namespace hearth::test {
 
@@ -98,7 +99,7 @@ inline bool has_python() { return std::system("python3 -c pass 2>/dev/null") == 
 /// What scripts/read_state prints of a state, errors included, after a line "0" (read) or "1".
 inline std::string read_by_the_page(const std::string& state) {
   const std::string command =
-      "python3 '" HEARTH_TEST_DATA "/../../scripts/read_state' '" + state + "' 2>&1";
+      "python3 '" + test_data("/../../scripts/read_state") + "' '" + state + "' 2>&1";
   std::FILE* pipe = ::popen(command.c_str(), "r");
   REQUIRE(pipe != nullptr);
   std::string output;

@@ -13,6 +13,7 @@
 #include "support/has.h"
 #include "support/raises.h"
 #include "support/temporary_directory.h"
+#include "support/test_paths.h"
 #include "train/resume.h"
 #include "train/settled_options.h"
 #include "train/state_fixture.h"
@@ -213,7 +214,7 @@ TEST_CASE("identity: every field is visited, written and read") {
 }
 
 TEST_CASE("identity: that of a state of the first version of the program") {
-  const std::string path = HEARTH_TEST_DATA "/state/identity_version_1.json";
+  const std::string path = test_data("/state/identity_version_1.json");
   const Json saved = parse_json(read_file(path), path);
   const RunIdentity identity = identity_in(saved);
   // Every member is there and is written as it was, whatever the order.

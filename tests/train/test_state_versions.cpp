@@ -2,6 +2,7 @@
 // (docs/checkpoint-format.md, "Versions").
 #include "state/state_manifest.h"
 #include "support/raises.h"
+#include "support/test_paths.h"
 #include "train/state_fixture.h"
 
 namespace hearth::test {
@@ -85,7 +86,7 @@ TEST_CASE("versions: a component that a later version adds begins anew in an old
 
 TEST_CASE("versions: a state that the first version of the program wrote is read") {
   // Written once, by revision bc6737462ef6; SavedRun is what it holds.
-  const std::string golden = HEARTH_TEST_DATA "/state/step-00000007";
+  const std::string golden = test_data("/state/step-00000007");
   const SavedRun as_saved(2);
   SavedRun loaded(1);
   const SavedState state = verify_state(golden);

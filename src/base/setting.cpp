@@ -57,6 +57,8 @@ std::string in_words(Setting setting) {
     case Setting::expert_ranks: return "the number of expert ranks";
     case Setting::attention_ranks: return "the number of attention ranks";
     case Setting::expert_shift: return "the experts that move";
+    case Setting::levels: return "the levels of ranks";
+    case Setting::domains: return "the expert domains";
     case Setting::tokenizer: return "the tokenizer directory";
     case Setting::trace: return "the trace file";
     case Setting::train_on: return "the trained turns";

@@ -61,6 +61,8 @@ enum class Setting : uint8_t {
   expert_ranks,
   attention_ranks,
   expert_shift,
+  levels,
+  domains,
   tokenizer,
   trace,
   train_on,

@@ -89,6 +89,19 @@ PlacedModel place_model(TrainedModel model, const PlanRequest& request, Rates ra
   return placed;
 }
 
+PlacedModel replanned(PlacedModel model, const PlanRequest& request) {
+  own_blocks(model.table, request.shards);
+  if (model.rates) {
+    model.rates->costs.ranks.shards = request.shards;
+    model.rates->costs.ranks.owners = owners_of(model.table, request.shards);
+  }
+  PlacementPlan planned = plan_placement(subject_of(model), request);
+  model.placement = std::move(planned.placement);
+  model.table = std::move(planned.table);
+  model.plan = std::move(planned.plan);
+  return model;
+}
+
 PlanSubject subject_of(const PlacedModel& model) {
   const OpenedModel& opened = *model.opened;
   std::vector<ComputePlace> places = opened.devices.places;

@@ -40,6 +40,16 @@ struct ZebraRoles {
   std::optional<ZebraForecast> forecast;  // none: the times of tasks are not known
 };
 
+/// Of a run with expert domains (budget/domain_choice.h).
+struct DomainForecast {
+  struct Candidate {
+    std::vector<int32_t> domains = {};  // by level
+    bool fits = false;
+    std::optional<double> time_s = {};  // of a step; none: it does not fit, or nothing is known
+  };
+  std::vector<Candidate> candidates = {};
+};
+
 /// Made once, with its plan, by place_model.
 struct PlacedModel {
   std::shared_ptr<const OpenedModel> opened;
@@ -57,7 +67,8 @@ struct PlacedModel {
   uint64_t opening_bytes = 0;                  // the most memory that opening the model took
   std::vector<std::vector<uint8_t>> expected;  // PlanSubject::expected
   Plan plan;
-  std::shared_ptr<const ZebraRoles> zebra = {};  // null: no zebra, or not chosen yet
+  std::shared_ptr<const ZebraRoles> zebra = {};        // null: no zebra, or not chosen yet
+  std::shared_ptr<const DomainForecast> domains = {};  // null: the plan chose none
 };
 
 enum class Rates : uint8_t { none, measured };
@@ -68,6 +79,9 @@ enum class Rates : uint8_t { none, measured };
 /// became (budget/policy_choice.h).
 PlacedModel place_model(TrainedModel model, const PlanRequest& request, Rates rates = Rates::none,
                         RunTables tables = {}, std::optional<ChosenPolicy> policy = {});
+
+/// The same model at the same places, planned for other ranks or another schedule.
+PlacedModel replanned(PlacedModel model, const PlanRequest& request);
 
 /// For plans of the same model and process with other requests or budgets. Its places have the tables
 /// that decide: of costs=, and those of the run that were not measured at a start.

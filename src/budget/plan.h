@@ -51,6 +51,7 @@ struct PlanRequest {
     same.inputs_on_host = train.inputs_on_host;
     same.shards.expert_shift = train.expert_shift;
     same.zebra_order = train.zebra_order;
+    if (!train.levels.empty()) same.shards.share(ExpertDomains(train.levels));
     return same;
   }
 };

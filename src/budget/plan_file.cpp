@@ -97,6 +97,16 @@ class PlanFile {
     if (std::ranges::count(shift, 0) == std::ssize(shift)) shift.clear();
     return shift;
   }
+  /// Of expert domains: a number for each level, the slowest first. Nothing: the plan has none.
+  std::optional<std::vector<int32_t>> of_levels(const char* key) const {
+    const Json* const sizes = plan_.find(key);
+    if (sizes == nullptr) return std::nullopt;
+    std::vector<int32_t> numbers = this->numbers(*sizes, key);
+    if (numbers.empty() || std::ranges::count(numbers, 0) > 0) {
+      refuse(std::string(key) + ": expected a list of numbers above 0");
+    }
+    return numbers;
+  }
   /// Empty: that of Theorem 1.
   ZebraOrder zebra_order() const {
     const Json* const zebra = plan_.find("zebra");
@@ -271,6 +281,10 @@ TrainConfig as_planned(const TrainConfig& options) {
     if (!config.expert_shift) config.expert_shift = file.expert_shift();
     config.zebra_order = file.zebra_order();
   }
+  if (config.parallel == "hybrid-ep") {
+    if (!config.domains) config.domains = file.of_levels("domains");
+    if (config.levels.empty()) config.levels = file.of_levels("levels").value_or(config.levels);
+  }
   return config;
 }
 
@@ -288,7 +302,11 @@ void require_planned(const TrainConfig& config, const Json& plan) {
   };
   for (const char* key : kFields) {
     compare(key);
-    if (key == std::string_view("parallel")) compare("expert_shift");
+    if (key == std::string_view("parallel")) {
+      compare("expert_shift");
+      compare("levels");
+      compare("domains");
+    }
     if (key == std::string_view("stages")) compare(kStagesBackward);
   }
   for (const auto& of : {places_of, roots_of}) {

@@ -11,6 +11,7 @@
 #include "base/size_text.h"
 #include "base/system.h"
 #include "budget/data_report.h"
+#include "budget/domain_choice.h"
 #include "budget/placement_report.h"
 #include "budget/policy_choice.h"
 #include "budget/rank_memory.h"
@@ -244,13 +245,14 @@ std::string answers_text(const Plan& plan, const PlanTimes& times, const std::st
 /// Which logical shards and experts each rank computes.
 JsonArray ranks_json(const Plan& plan, const ModelSpec& spec) {
   const ShardMap map = plan.shards.map();
+  const ExpertDomains domains = plan.shards.domains();
   JsonArray ranks;
   for (int32_t rank = 0; rank < plan.shards.ranks; ++rank) {
     JsonArray layers;
     for (int32_t layer = 0; layer < spec.layers; ++layer) {
       if (!spec.has_experts(layer)) continue;
       const ExpertRanks group = plan.shards.experts(layer);
-      const auto [first, last] = group.of(rank % group.ranks, spec.experts);
+      const auto [first, last] = group.of(domains.position(rank), spec.experts);
       JsonArray experts;
       for (int64_t e = first; e < last; ++e) experts.emplace_back(e);
       layers.emplace_back(std::move(experts));
@@ -313,6 +315,7 @@ Json plan_json(const PlacedModel& model, const PlanTimes& times,
     if (model.rates) json["rank_links"] = rank_links_json(model.rates->costs.ranks);
   }
   add_zebra_json(model, json);
+  add_domains_json(model, times.tokens, json);
   json["workers"] = static_cast<int64_t>(model.opened->workers);
   json["compute_dtype"] = name_of(model.settings.compute);
   if (plan.train) {
@@ -342,6 +345,7 @@ std::string plan_text(const PlacedModel& model, const PlanTimes& times, PlanDeta
   for (const std::string& line : stage_lines(model)) stages += line + "\n";
   for (const std::string& line : hot_lines(model)) stages += line + "\n";
   for (const std::string& line : zebra_lines(model)) stages += line + "\n";
+  for (const std::string& line : domain_lines(model)) stages += line + "\n";
   if (const std::string line = policy_line(model); !line.empty()) stages += line + "\n";
   return answers_text(plan, times, refusal, disk) + memory_text(plan) + "\n" + stages +
          "step: " + counted(static_cast<int64_t>(schedule.tasks.size()), "task") + " in " +

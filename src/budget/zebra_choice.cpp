@@ -121,17 +121,9 @@ bool is_none(const ExpertShift& shift) {
   return std::ranges::all_of(shift, [](int32_t moved) { return moved == 0; });
 }
 
-/// The same model planned for another request of the same places.
+/// With the roles of that plan.
 PlacedModel planned_again(PlacedModel model, const PlanRequest& request) {
-  own_blocks(model.table, request.shards);
-  if (model.rates) {
-    model.rates->costs.ranks.shards = request.shards;
-    model.rates->costs.ranks.owners = owners_of(model.table, request.shards);
-  }
-  PlacementPlan planned = plan_placement(subject_of(model), request);
-  model.placement = std::move(planned.placement);
-  model.table = std::move(planned.table);
-  model.plan = std::move(planned.plan);
+  model = replanned(std::move(model), request);
   model.zebra = roles_of(model, request);
   return model;
 }

@@ -24,20 +24,33 @@ bool Owners::uses(BlockId block, int32_t rank) const {
                      [&](const BlockShare& share) { return share.rank == rank; });
 }
 
+std::vector<int32_t> Owners::users(BlockId block) const {
+  std::vector<int32_t> ranks;
+  for (const BlockShare& share : shares(block)) ranks.push_back(share.rank);
+  std::ranges::sort(ranks);
+  const auto repeated = std::ranges::unique(ranks);
+  ranks.erase(repeated.begin(), repeated.end());
+  return ranks;
+}
+
 std::vector<BlockShare> shares_of_all(const ShardMap& map) {
   std::vector<BlockShare> shares;
   for (int32_t rank = 0; rank < map.ranks(); ++rank) shares.push_back({rank, map.of(rank)});
   return shares;
 }
 
-std::vector<BlockShare> shares_of_expert(const ShardMap& map, int32_t expert_ranks,
+std::vector<BlockShare> shares_of_expert(const ShardMap& map, const ExpertDomains& domains,
                                          int32_t position) {
-  HEARTH_CHECK(expert_ranks > 0 && map.ranks() % expert_ranks == 0 && position >= 0 &&
-                   position < expert_ranks,
-               "owners: expert ranks divide the ranks");
+  HEARTH_CHECK(domains.ranks() == map.ranks() && position >= 0 && position < domains.sharing(),
+               "owners: expert domains of other ranks");
   std::vector<BlockShare> shares;
-  for (int32_t first = 0; first < map.ranks(); first += expert_ranks) {
-    shares.push_back({first + position, map.of(first, first + expert_ranks)});
+  for (int32_t rank = 0; rank < map.ranks(); ++rank) {
+    const int32_t computes = domains.member(rank, position);
+    if (!shares.empty() && shares.back().rank == computes) {
+      shares.back().shards.end = map.of(rank).end;
+    } else {
+      shares.push_back({computes, map.of(rank)});
+    }
   }
   return shares;
 }

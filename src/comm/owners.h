@@ -30,14 +30,17 @@ struct Owners {
   std::vector<BlockShare> subtrees(BlockId block) const;
   /// Whether a rank computes with a block.
   bool uses(BlockId block, int32_t rank) const;
+  /// The ranks that compute with a block, each once, by number.
+  std::vector<int32_t> users(BlockId block) const;
 };
 
 /// A block that every rank computes with, each for its own shards (`dp`, and the dense blocks of
 /// `ep`).
 std::vector<BlockShare> shares_of_all(const ShardMap& map);
-/// An expert that in each group of `expert_ranks` neighbouring ranks is computed by the rank at
-/// `position`, for the shards of the whole group (`ep`). `expert_ranks` divides the ranks.
-std::vector<BlockShare> shares_of_expert(const ShardMap& map, int32_t expert_ranks,
+/// An expert that in each group of ranks that share experts is computed by the rank at `position`, for
+/// the shards of the whole group (`ep`, `hybrid-ep`). A rank has several shares if the ranks of its group
+/// are no neighbours.
+std::vector<BlockShare> shares_of_expert(const ShardMap& map, const ExpertDomains& domains,
                                          int32_t position);
 
 struct OwnedBlock {

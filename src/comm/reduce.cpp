@@ -120,8 +120,8 @@ void give_to_users(Communicator& comm, CommLabel label, Stream& stream, const Ow
       if (owners.uses(shared.block, rank)) from.push_back({owner, write_of(flat(shared.copy))});
       continue;
     }
-    for (const BlockShare& share : owners.shares(shared.block)) {
-      if (share.rank != rank) to.push_back({share.rank, read_of(flat(shared.copy))});
+    for (const int32_t user : owners.users(shared.block)) {
+      if (user != rank) to.push_back({user, read_of(flat(shared.copy))});
     }
   }
   stream.synchronize();

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "comm/expert_domains.h"
 #include "model/expert_ranks.h"
 
 namespace hearth {
@@ -41,15 +42,25 @@ class ShardMap {
 struct RankShards {
   int32_t shards = 1, ranks = 1, rank = 0;
   bool are_threads = true;  // the ranks, of one process
-  /// Neighbouring ranks that share the experts; divides `ranks`. 1: each rank computes all experts.
+  /// Ranks that share the experts; divides `ranks`. 1: each rank computes all experts.
   int32_t expert_ranks = 1;
   /// Of ranks that all share the experts: the first, which compute the shards with all but the experts,
   /// while the others have nothing but experts. 0: every rank computes shards.
   int32_t attention_ranks = 0;
   /// By layer: how many experts each rank without shards gives to the attention ranks. Empty: none.
   std::vector<int32_t> expert_shift = {};
+  /// Which ranks share the experts, by level (comm/expert_domains.h). Empty: neighbours.
+  std::vector<DomainLevel> levels = {};
+  ExpertDomains domains() const {
+    return levels.empty() ? ExpertDomains::of_neighbours(ranks, expert_ranks)
+                          : ExpertDomains(levels);
+  }
+  void share(const ExpertDomains& domains) {
+    levels = domains.levels();
+    expert_ranks = domains.sharing();
+  }
   /// The group of this rank, whatever layer: which ranks it has, not which experts these have.
-  ExpertRanks group() const { return {expert_ranks, rank % expert_ranks, attention_ranks}; }
+  ExpertRanks group() const { return {expert_ranks, domains().position(rank), attention_ranks}; }
   ExpertRanks experts(int32_t layer) const {
     ExpertRanks of = group();
     if (!expert_shift.empty()) {
@@ -66,8 +77,8 @@ struct RankShards {
   /// How many ranks compute shards, the first ones; and whether this one does.
   int32_t computing() const { return attention_ranks > 0 ? attention_ranks : ranks; }
   bool computes() const { return rank < computing(); }
-  /// The first rank of this rank's group.
-  int32_t first_of_group() const { return rank / expert_ranks * expert_ranks; }
+  /// The rank at a position in this rank's group.
+  int32_t member(int32_t position) const { return domains().member(rank, position); }
   ShardMap map() const { return ShardMap(shards, computing()); }
   ShardRange range() const { return computes() ? map().of(rank) : ShardRange{}; }
   int32_t count() const { return shards / computing(); }

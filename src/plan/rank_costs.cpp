@@ -66,15 +66,16 @@ namespace {
 void add_round(const Task& task, const RankShards& shards, const RoutedRows& rows,
                Traffic& traffic) {
   const ExpertRanks own = shards.experts(task.layer);
+  const ExpertDomains domains = shards.domains();
   const int32_t round = (task.part.place - own.position + own.ranks) % own.ranks;
   for (int32_t rank = 0; rank < shards.ranks; ++rank) {
     ExpertRanks group = own;
-    group.position = rank % own.ranks;
+    group.position = domains.position(rank);
     const int32_t guest = group.guest_of(round);
     if (!group.serves(guest)) continue;
     const auto [begin, end] = group.own(rows.experts);
     const double bytes = rows.bytes * (end - begin) / static_cast<double>(rows.experts);
-    const int32_t other = rank - group.position + guest;
+    const int32_t other = domains.member(rank, guest);
     const bool back = task.kind == TaskKind::return_rows;
     traffic.add(back ? rank : other, back ? other : rank, bytes);
   }
@@ -106,8 +107,8 @@ Traffic traffic_of(const Task& task, const RankCosts& costs, const ParameterTabl
           traffic.add(subtree.rank, owner, 4 * elements);
         }
       } else if (task.kind == TaskKind::give) {
-        for (const BlockShare& share : costs.owners.shares(block)) {
-          traffic.add(owner, share.rank, static_cast<double>(costs.weight_bytes) * elements);
+        for (const int32_t user : costs.owners.users(block)) {
+          traffic.add(owner, user, static_cast<double>(costs.weight_bytes) * elements);
         }
       }
     }

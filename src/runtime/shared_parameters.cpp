@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <numeric>
 
 #include "base/arena.h"
 #include "comm/shard_sum.h"
@@ -101,6 +100,7 @@ View rows_of_arena(std::byte* data, size_t bytes) {
 
 Owners owners_of(const ParameterTable& table, const RankShards& shards) {
   const ShardMap map = shards.map();
+  const ExpertDomains domains = shards.domains();
   const std::map<int32_t, int64_t> experts = experts_by_layer(table);
   std::vector<OwnedBlock> blocks;
   for (BlockId block = 0; block < std::ssize(table.blocks()); ++block) {
@@ -112,7 +112,7 @@ Owners owners_of(const ParameterTable& table, const RankShards& shards) {
       const ExpertRanks ranks = shards.experts(expert->layer);
       const int32_t position = ranks.position_of(expert->expert, experts.at(expert->layer));
       shares = shards.attention_ranks > 0 ? shares_of_one(map, position)
-                                          : shares_of_expert(map, ranks.ranks, position);
+                                          : shares_of_expert(map, domains, position);
     }
     blocks.push_back({gradient_elements(table, block), std::move(shares)});
   }
@@ -143,7 +143,7 @@ std::vector<int32_t> guest_gradients(const RankShards& shards) {
   std::vector<int32_t> copies(static_cast<size_t>(shards.group().ranks));
   for (int32_t guest = 0; guest < std::ssize(copies); ++guest) {
     RankShards of = shards;
-    of.rank = shards.first_of_group() + guest;
+    of.rank = shards.member(guest);
     if (!shards.serves(guest)) continue;
     copies[static_cast<size_t>(guest)] = 1 + gradients_aside(of);
   }
@@ -203,10 +203,12 @@ SharedParameters::SharedParameters(const RankShards& shards, ParameterTable& tab
   });
   guest_bytes_ = align_up(offset, kRow);
   std::ranges::sort(experts_, {}, [](const ExpertGradients& e) { return e.own.data; });
-  const int32_t size = shards.group().ranks;
-  for (int32_t first = 0; size > 1 && first < shards.ranks; first += size) {
-    std::vector<int32_t> ranks(static_cast<size_t>(size));
-    std::iota(ranks.begin(), ranks.end(), first);
+  const ExpertDomains domains = shards.domains();
+  for (int32_t group = 0; domains.sharing() > 1 && group < domains.size(); ++group) {
+    std::vector<int32_t> ranks;
+    for (int32_t position = 0; position < domains.sharing(); ++position) {
+      ranks.push_back(domains.rank_at(position, group));
+    }
     const size_t count = shards_.group().ways_apart() ? channels_.size() : 1;
     for (Channel& channel : std::span(channels_).first(count)) {
       std::unique_ptr<Communicator> comm = team->world().group(ranks);
@@ -253,7 +255,7 @@ View SharedParameters::gradient_for(int32_t guest, View own) const {
 }
 
 ShardRange SharedParameters::range_of_guest(int32_t guest) const {
-  return shards_.map().of(shards_.first_of_group() + guest);
+  return shards_.map().of(shards_.member(guest));
 }
 
 std::vector<BlockId> SharedParameters::trained_blocks() const {

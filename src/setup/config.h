@@ -109,12 +109,16 @@ struct TrainConfig : RunConfig, LoraConfig {
   std::vector<std::string> rank_hosts = {};  // of these, by rank
   int64_t ranks() const { return std::max(thread_ranks, process_ranks); }
   int64_t expert_ranks = 0;  // of `ep`; 0: all ranks
-  /// Neighbouring ranks that share the experts; 1: each computes all.
+  /// Ranks that share the experts; 1: each computes all. Of `hybrid-ep`: before domains are known.
   int64_t shared_experts() const {
-    if (parallel == "zebra") return ranks();
+    if (parallel == "zebra" || parallel == "hybrid-ep") return ranks();
     if (parallel != "ep") return 1;
     return expert_ranks > 0 ? expert_ranks : ranks();
   }
+  /// Of `hybrid-ep`: ranks by level, the slowest links first. Empty: hosts, then ranks of a host.
+  std::vector<int32_t> levels = {};
+  /// Of `hybrid-ep`, by level: the size of expert domains. Unset: what the plan chooses.
+  std::optional<std::vector<int32_t>> domains = {};
   int64_t attention_ranks = 0;  // of `zebra`
   /// Of `zebra`, by layer with experts: experts that each expert rank gives to the attention ranks.
   /// Empty: none. Unset: what the plan chooses.

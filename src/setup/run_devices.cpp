@@ -272,8 +272,8 @@ const Planner& planner_for(const DeviceRequest& request, size_t devices, bool wi
     throw usage_error("{}: --devices {} names {} devices; leave --parallel out, or name one", given,
                       quoted(request.devices), devices);
   }
-  const bool of_ranks =
-      request.parallel == "dp" || request.parallel == "ep" || request.parallel == "zebra";
+  const bool of_ranks = request.parallel == "dp" || request.parallel == "ep" ||
+                        request.parallel == "hybrid-ep" || request.parallel == "zebra";
   return planner_of(pipeline ? "pipeline" : of_ranks ? request.parallel : "single");
 }
 

@@ -7,6 +7,7 @@
 #include "base/counted.h"
 #include "base/size_text.h"
 #include "budget/data_report.h"
+#include "budget/domain_choice.h"
 #include "budget/placement_report.h"
 #include "budget/policy_choice.h"
 #include "budget/zebra_choice.h"
@@ -107,6 +108,7 @@ void describe(const PlannedRun& run, const TrainConfig& config, int64_t warmup, 
   }
   for (const std::string& line : stage_lines(model)) reporter.detail(line);
   for (const std::string& line : zebra_lines(model)) reporter.detail(line);
+  for (const std::string& line : domain_lines(model)) reporter.detail(line);
   for (const std::string& line : hot_lines(model)) reporter.detail(line);
   for (const std::string& line : table_lines(model)) {
     if (line.find("it has no times for") != std::string::npos) {

@@ -58,6 +58,24 @@ std::vector<int32_t> numbers_in(const Json& json) {
   return numbers;
 }
 
+std::vector<DomainLevel> levels_in(const Json& json) {
+  const std::vector<int32_t> numbers = numbers_in(json);
+  std::vector<DomainLevel> levels;
+  for (size_t i = 0; i + 1 < numbers.size(); i += 2) {
+    levels.push_back({numbers[i], numbers[i + 1]});
+  }
+  return levels;
+}
+
+Json levels_json(const std::vector<DomainLevel>& levels) {
+  std::vector<int32_t> numbers;
+  for (const auto& [ranks, domain] : levels) {
+    numbers.push_back(ranks);
+    numbers.push_back(domain);
+  }
+  return numbers_json(numbers);
+}
+
 /// Rank 0 alone speaks.
 class SilentReporter final : public Reporter {
  public:
@@ -80,6 +98,7 @@ void follow_run(const Json& begin, const TrainConfig& given, Reporter& reporter,
   leader.inputs_on_host = begin.find("inputs_on_host")->as_bool();
   leader.expert_shift = numbers_in(*begin.find("expert_shift"));
   leader.zebra_order = order_of(numbers_in(*begin.find("zebra_order")));
+  leader.levels = levels_in(*begin.find("levels"));
   const PlacedModel model = placed_for_rank(
       experts ? trained_model(opened, config, experts_in(*experts)) : trained_model(opened, config),
       training_request(config, &data), leader, team.rank());
@@ -120,7 +139,8 @@ void tell_begin(RankTeam& team, const PlannedRun& run) {
                    {"recompute", train.recompute},
                    {"inputs_on_host", train.inputs_on_host},
                    {"expert_shift", numbers_json(train.expert_shift)},
-                   {"zebra_order", numbers_json(numbers_of(train.zebra_order))}};
+                   {"zebra_order", numbers_json(numbers_of(train.zebra_order))},
+                   {"levels", levels_json(train.levels)}};
   if (run.experts) begin.emplace_back("experts", experts_json(run.experts->experts));
   tell(team, Json(std::move(begin)).dump());
 }

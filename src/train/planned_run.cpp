@@ -8,6 +8,7 @@
 #include "base/setting.h"
 #include "base/system.h"
 #include "budget/device_loads.h"
+#include "budget/domain_choice.h"
 #include "budget/placement_report.h"
 #include "budget/plan_file.h"
 #include "budget/plan_fit.h"
@@ -16,6 +17,7 @@
 #include "budget/recompute_choice.h"
 #include "budget/zebra_choice.h"
 #include "setup/row_requests.h"
+#include "train/domain_options.h"
 #include "train/known_policy.h"
 #include "train/known_tables.h"
 #include "train/rank_options.h"
@@ -69,6 +71,7 @@ std::shared_ptr<const OpenedModel> checked(std::shared_ptr<const OpenedModel> op
   require_ranks(config, opened->devices);
   require_expert_ranks(config, opened->spec);
   require_expert_shift(config, opened->spec);
+  require_domains(config, opened->spec);
   trained_model(opened, config);
   return opened;
 }
@@ -154,6 +157,7 @@ PlannedRun::PlannedRun(const TrainConfig& given, std::shared_ptr<const OpenedMod
   require_journal_of_oracle(config);
   request.own_process = planning == Planning::run;
   request.shards.expert_shift = expert_shift_of(config, opened->spec);
+  if (config.parallel == "hybrid-ep") request.shards.share(domains_of(config, opened->spec));
   if (planning == Planning::run && config.experts_top > 0) {
     experts = saved_experts(config, opened->spec);
     if (!experts) {
@@ -172,6 +176,7 @@ PlannedRun::PlannedRun(const TrainConfig& given, std::shared_ptr<const OpenedMod
   model = place_fastest(trained_by(config, opened, experts, sample), request, work,
                         std::move(tables), policy);
   choose_zebra(model, request, work, config);
+  if (!config.domains) choose_domains(model, request, work);
   plan_others(planning);
   steps = steps_of_run(config, rows());
   times = predict(model, work, steps);

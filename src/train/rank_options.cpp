@@ -59,8 +59,10 @@ void require_ranks(const TrainConfig& config, const RunDevices& devices) {
   }
   const std::string given = processes ? std::to_string(ranks) + " processes" : threads;
   const bool is_zebra = config.parallel == "zebra";
-  if (ranks > 1 && config.parallel != "dp" && config.parallel != "ep" && !is_zebra) {
-    throw usage_error("{}: several ranks need {}, ep or zebra", given,
+  const bool is_for_ranks = config.parallel == "dp" || config.parallel == "ep" ||
+                            config.parallel == "hybrid-ep" || is_zebra;
+  if (ranks > 1 && !is_for_ranks) {
+    throw usage_error("{}: several ranks need {}, ep, hybrid-ep or zebra", given,
                       spelled(Setting::parallel, "dp"));
   }
   const int64_t attention = config.attention_ranks;
@@ -131,6 +133,7 @@ void require_ranks(const TrainConfig& config, const RunDevices& devices) {
 }
 
 void require_expert_ranks(const TrainConfig& config, const ModelSpec& spec) {
+  if (config.parallel == "hybrid-ep") return;  // require_domains
   const int64_t shared = config.shared_experts() - config.attention_ranks;
   if (config.attention_ranks > 0 && shared > std::max<int64_t>(0, spec.experts)) {
     throw usage_error(

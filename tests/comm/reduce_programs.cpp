@@ -87,7 +87,8 @@ ReduceResult reduced_on_one_rank(const OpSet& ops, DType dtype, int32_t shards) 
 }
 
 ReduceTraffic run_reduction(World& world, const OpSet& ops, DType dtype, int32_t shards,
-                            int32_t expert_ranks, const ReduceResult& expected, bool wrong_owner) {
+                            const ExpertDomains& domains, const ReduceResult& expected,
+                            bool wrong_owner) {
   const auto comm = world.everyone();
   const int32_t rank = comm->rank();
   TestStream test_stream(ops, 2, ops.row_scratch(1, 4000));
@@ -96,16 +97,16 @@ ReduceTraffic run_reduction(World& world, const OpSet& ops, DType dtype, int32_t
 
   std::vector<OwnedBlock> blocks;
   for (int64_t b = 0; b < kBlocks; ++b) {
-    const bool is_expert = b >= kBlocks - 6 && expert_ranks > 1;
-    blocks.push_back({100 + b, is_expert ? shares_of_expert(map, expert_ranks,
-                                                            static_cast<int32_t>(b) % expert_ranks)
-                                         : shares_of_all(map)});
+    const bool is_expert = b >= kBlocks - 6 && domains.sharing() > 1;
+    const auto position = static_cast<int32_t>(b) % domains.sharing();
+    blocks.push_back(
+        {100 + b, is_expert ? shares_of_expert(map, domains, position) : shares_of_all(map)});
   }
   Owners owners = choose_owners(map.shards(), map.ranks(), blocks);
   if (wrong_owner) owners.rank_of[1] = (owners.rank_of[1] + 1) % comm->size();
 
   // Two calls, for the halves of the tensors, with the staging memory of the larger one.
-  std::vector<Summed> summed(kTensors);
+  std::vector<Summed> summed;  // by tensor and share
   std::vector<Tensor> sums;
   std::vector<SharedGradient> gradients;
   sums.reserve(kTensors);
@@ -114,8 +115,9 @@ ReduceTraffic run_reduction(World& world, const OpSet& ops, DType dtype, int32_t
     SharedGradient gradient{block, dtype, elements_of(t), {}, {}};
     for (const BlockShare& share : owners.shares(block)) {
       if (share.rank != rank) continue;
-      summed[static_cast<size_t>(t)] = sum_shards(ops, stream, dtype, t, shards, share.shards);
-      gradient.mine = summed[static_cast<size_t>(t)].mine;
+      summed.push_back(sum_shards(ops, stream, dtype, t, shards, share.shards));
+      gradient.mine.insert(gradient.mine.end(), summed.back().mine.begin(),
+                           summed.back().mine.end());
     }
     sums.emplace_back(dtype, 1, elements_of(t));
     // Every other sum goes where the owner's last subtree is.

@@ -23,10 +23,10 @@ struct ReduceTraffic {
   int64_t least_bytes = 0;
 };
 
-/// `expert_ranks`: ranks that share the experts; 1: every rank computes all. With `wrong_owner` this
+/// `domains`: how ranks share the experts; of one rank: every rank computes all. With `wrong_owner` this
 /// rank takes another rank for the owner of a block.
 ReduceTraffic run_reduction(World& world, const OpSet& ops, DType dtype, int32_t shards,
-                            int32_t expert_ranks, const ReduceResult& expected,
+                            const ExpertDomains& domains, const ReduceResult& expected,
                             bool wrong_owner = false);
 
 }  // namespace hearth::test

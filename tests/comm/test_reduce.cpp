@@ -31,12 +31,17 @@ TEST_CASE("reduce: equal shards give equal bits on any number of ranks") {
         const ReduceResult expected = reduced_on_one_rank(*ops, dtype, one.shards);
         CHECK(expected.depends_on_order);  // else the test proves nothing
         for (const int32_t ranks : one.ranks) {
-          for (int32_t group = 1; group <= ranks; ++group) {  // 1: dp
-            if (ranks % group != 0) continue;
+          std::vector<ExpertDomains> sharing = ExpertDomains::of_levels({ranks});
+          if (ranks % 2 == 0) {  // also in groups that are no neighbours
+            const auto of_two = ExpertDomains::of_levels({2, ranks / 2});
+            sharing.insert(sharing.end(), of_two.begin(), of_two.end());
+          }
+          for (const ExpertDomains& domains : sharing) {
             INFO(ops->name() << " " << name_of(dtype) << ", " << one.shards << " shards on "
-                             << ranks << " ranks, experts on " << group);
+                             << ranks << " ranks, " << domains.levels().size() << " levels, "
+                             << domains.sharing() << " share experts");
             const auto ends = run_ranks(reducing_ranks(ranks), [&](World& world) {
-              run_reduction(world, *ops, dtype, one.shards, group, expected);
+              run_reduction(world, *ops, dtype, one.shards, domains, expected);
             });
             CHECK(first_line(ends).empty());
           }
@@ -48,12 +53,14 @@ TEST_CASE("reduce: equal shards give equal bits on any number of ranks") {
 
 TEST_CASE("reduce: owners are balanced\\, the same each time\\, and compute what they own") {
   const ShardMap map(8, 4);
+  const ExpertDomains pairs = ExpertDomains::of_neighbours(4, 2);
+  const ExpertDomains all = ExpertDomains::of_neighbours(4, 4);
   std::vector<OwnedBlock> blocks;
   for (int i = 0; i < 40; ++i) {
     blocks.push_back({1000 + 37 * ((i * 7) % 11),
-                      i % 4 == 3 ? shares_of_expert(map, 2, i / 4 % 2) : shares_of_all(map)});
+                      i % 4 == 3 ? shares_of_expert(map, pairs, i / 4 % 2) : shares_of_all(map)});
   }
-  for (int i = 0; i < 4; ++i) blocks.push_back({3000, shares_of_expert(map, 4, i)});
+  for (int i = 0; i < 4; ++i) blocks.push_back({3000, shares_of_expert(map, all, i)});
   const Owners owners = choose_owners(map.shards(), map.ranks(), blocks);
   CHECK(choose_owners(map.shards(), map.ranks(), blocks).rank_of == owners.rank_of);
   std::vector<int64_t> bytes(4);
@@ -70,7 +77,7 @@ TEST_CASE("reduce: owners are balanced\\, the same each time\\, and compute what
   CHECK_THROWS_AS(choose_owners(map.shards(), map.ranks(), blocks), std::logic_error);
   blocks[0].shares = {{0, {0, 4}}, {1, {3, 8}}};
   CHECK_THROWS_AS(choose_owners(map.shards(), map.ranks(), blocks), std::logic_error);
-  CHECK_THROWS_AS(shares_of_expert(map, 3, 0), std::logic_error);
+  CHECK_THROWS_AS(ExpertDomains::of_neighbours(4, 3), std::logic_error);
 }
 
 TEST_CASE("reduce: a gradient goes over each link once") {
@@ -81,7 +88,7 @@ TEST_CASE("reduce: a gradient goes over each link once") {
     std::mutex mutex;
     int64_t sent = 0, least = 0;
     const auto ends = run_ranks(reducing_ranks(ranks), [&](World& world) {
-      const ReduceTraffic traffic = run_reduction(world, ops, DType::f32, 8, 1, expected);
+      const ReduceTraffic traffic = run_reduction(world, ops, DType::f32, 8, {}, expected);
       const std::vector<int64_t> bytes = world.sent_bytes();
       const std::lock_guard lock(mutex);
       sent += std::accumulate(bytes.begin(), bytes.end(), int64_t{0});
@@ -97,7 +104,7 @@ TEST_CASE("reduce: a rank that thinks that another owns a block is found") {
   const OpSet& ops = find_op_set("cpu");
   const ReduceResult expected = reduced_on_one_rank(ops, DType::f32, 8);
   const auto ends = run_ranks(reducing_ranks(4), [&](World& world) {
-    run_reduction(world, ops, DType::f32, 8, 1, expected, world.rank() == 2);
+    run_reduction(world, ops, DType::f32, 8, {}, expected, world.rank() == 2);
   });
   for (const RankEnd& end : ends) {
     INFO(end.line);

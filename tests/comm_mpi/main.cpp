@@ -28,10 +28,9 @@ void reductions(World& world) {
       for (const int32_t shards : {8, 12, 15}) {
         if (shards % world.size() != 0) continue;
         const ReduceResult expected = reduced_on_one_rank(*ops, dtype, shards);
-        for (int32_t group = 1; group <= world.size(); ++group) {
-          if (world.size() % group != 0) continue;
+        for (const ExpertDomains& domains : ExpertDomains::of_levels({world.size()})) {
           BorrowedWorld borrowed(world);  // with counters of its own
-          run_reduction(borrowed, *ops, dtype, shards, group, expected);
+          run_reduction(borrowed, *ops, dtype, shards, domains, expected);
         }
       }
     }

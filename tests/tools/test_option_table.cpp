@@ -102,6 +102,8 @@ const std::map<std::string, std::pair<std::string, std::string>> kSamples{
     {"expert-ranks", {"2", "2"}},
     {"attention-ranks", {"2", "2"}},
     {"expert-shift", {"0,1,2", "\"0,1,2\""}},
+    {"levels", {"2,4", "\"2,4\""}},
+    {"domains", {"1,2", "\"1,2\""}},
     {"rank-limit", {"2m", "120s"}},
     {"rank-devices", {"2=virtual:mem=1G;0-1=host", "\"0-1=host;2=virtual:mem=1G\""}},
     {"rank-links", {"125M:50us", "\"125000000:5e-05\""}},
@@ -284,6 +286,8 @@ TEST_CASE("what may change on resume is marked, and nothing else") {
                                        "expert-ranks",
                                        "attention-ranks",
                                        "expert-shift",
+                                       "levels",
+                                       "domains",
                                        "rank-devices",
                                        "rank-limit",
                                        "rank-links"});

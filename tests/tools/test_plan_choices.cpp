@@ -115,7 +115,7 @@ TEST_CASE("plan --compare: two modes, or two files, side by side") {
   CHECK(one_line(w.run({"plan", "--compare", "sinlge,./b.json"}), 2, "--compare: "));
   CHECK(one_line(w.run({"plan", "--compare", "single,./b.json"}), 2, "--model is missing"));
   CHECK(one_line(w.run(compared("single")), 2, "expected two plans"));
-  CHECK(one_line(w.run(compared("single,hybrid-ep")), 2, "not in this version"));
+  CHECK(one_line(w.run(compared("single,chunked")), 2, "not in this version"));
   CHECK(one_line(w.run(compared("single,./none.json")), 2, "./none.json"));
   write(w.d / "bad.json", "[]");
   CHECK(one_line(w.run(compared("single," + (w.d / "bad.json"))), 3, "this is not a plan"));

@@ -78,7 +78,7 @@ TEST_CASE("report of what is no run, or asked for wrongly") {
   CHECK(one_line(w.run({"report", "a", "--compare", "b", "c"}), 2, "found both"));
   CHECK(one_line(w.run({"report", "--compare", "a"}), 2, "--compare"));
   CHECK(one_line(w.run({"report", "a", "--json"}), 3, "expected a run directory, found nothing"));
-  CHECK(one_line(w.run(w.plan({"--compare", "single,hybrid-ep"})), 2, "not in this version"));
+  CHECK(one_line(w.run(w.plan({"--compare", "single,chunked"})), 2, "not in this version"));
   CHECK(one_line(w.run({"report", "a", "--out", ""}), 2, "--out"));
   write(w.d / "metrics.jsonl", "{\"step\": 1, \"loss\": 2}\nno json\n");
   CHECK(one_line(w.run({"report", w.d.path()}), 3, "metrics.jsonl:2: "));

@@ -111,6 +111,8 @@ std::map<std::string, Case> cases(const TrainingFixture& f) {
       {"attention-ranks", {only_value, {}}},
       {"rank-devices", {harmless, {"--rank-devices", "0=host"}}},
       {"expert-shift", {harmless, {"--expert-shift", "off"}}},
+      {"levels", {only_value, {}}},  // test_expert_domains.cpp
+      {"domains", {only_value, {}}},
       {"rank-links", {harmless, {"--rank-links", "1G:20us"}}},
       {"rank-limit", {harmless, {"--rank-limit", "30s"}}},
       {"plan", {another, {"--plan", f.dir / "plan.json"}}},

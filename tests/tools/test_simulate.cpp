@@ -121,7 +121,7 @@ TEST_CASE("simulate: what cannot be is refused by name") {
   };
   study({}, "expected a study: hearth simulate routing --experts E --skew G");
   study({"rooting", "--tokens", "0"},
-        "expected routing, step, figure or zebra, found 'rooting'");
+        "expected routing, step, figure, zebra or domains, found 'rooting'");
   study({"figure"}, "simulate figure: expected 11, 12, 13 or 14\n");
   study({"figure", "15"}, "simulate figure: expected 11, 12, 13 or 14, found '15'");
   // The ends of the range are in it.
@@ -314,4 +314,42 @@ TEST_CASE("simulate zebra: a table for people\\, and no option of other studies"
   const ProgramResult refused = run_program(test_binary(), {"simulate", "zebra", "--gpus", "4"});
   CHECK(refused.exit_code == 2);
   CHECK(refused.err.find("--gpus: no option of simulate zebra; step has it") != std::string::npos);
+}
+
+TEST_CASE("simulate domains: the 30 numbers of HybridEP's Table VII") {
+  const ProgramResult told = run_program(test_binary(), {"simulate", "domains", "--json"});
+  REQUIRE(told.exit_code == 0);
+  const Json study = parse_json(told.out, "domains");
+  CHECK(study.find("simulated")->as_bool());
+  std::string exchange, gather;
+  for (const Json& of : study.find("pairs")->as_array()) {
+    exchange += of.find("exchange")->dump() + " ";
+    gather += of.find("gather")->dump() + " ";
+  }
+  CHECK(exchange == "56 24 8 0 240 112 48 16 0 992 480 224 96 32 0 ");
+  CHECK(gather == "0 8 24 56 0 16 48 112 240 0 32 96 224 480 992 ");
+}
+
+TEST_CASE("simulate domains: Table IV with ten times the computation\\, Table V in its slope") {
+  const ProgramResult told = run_program(test_binary(), {"simulate", "domains", "--json"});
+  REQUIRE(told.exit_code == 0);
+  const Json study = parse_json(told.out, "domains");
+  std::string printed;
+  for (const Json& of : study.find("best_domain")->as_array()) {
+    printed += of.find("printed")->dump() + " ";
+    CHECK(of.find("tenfold")->as_int() == of.find("paper")->as_int());
+  }
+  CHECK(printed == "1 2 8 8 ");
+  const JsonArray& iterations = study.find("iterations")->as_array();
+  REQUIRE(iterations.size() == 12);
+  for (size_t i = 0; i < iterations.size(); i += 6) {
+    const auto slope = [&](const char* key) {
+      return (iterations[i + 5].find(key)->as_double() - iterations[i + 3].find(key)->as_double()) /
+             144;
+    };
+    CHECK(slope("ep_s") == Approx(slope("paper_ep_s")).epsilon(0.15));
+  }
+  const ProgramResult table = run_program(test_binary(), {"simulate", "domains"});
+  CHECK(table.exit_code == 0);
+  CHECK(table.out.starts_with("simulated, not run: HybridEP"));
 }

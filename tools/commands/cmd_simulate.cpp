@@ -5,6 +5,7 @@
 #include "base/file_ops.h"
 #include "base/stopwatch.h"
 #include "commands/commands.h"
+#include "commands/domain_report.h"
 #include "commands/output.h"
 #include "commands/routing_report.h"
 #include "commands/step_report.h"
@@ -103,6 +104,10 @@ ExitCode simulate_steps(const Options& options) {
 }  // namespace
 
 ExitCode run_simulate(const Options& options) {
+  if (options.operand == "domains") {
+    options.json ? print_json(domain_study_json()) : print(domain_study_text());
+    return ExitCode::done;
+  }
   if (options.operand == "zebra") {
     options.json ? print_json(zebra_study_json()) : print(zebra_study_text());
     return ExitCode::done;

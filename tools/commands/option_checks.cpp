@@ -313,11 +313,12 @@ std::optional<std::string> study_problem(const Options& options) {
   const std::string& study = options.operand;
   const std::string known =
       "hearth simulate routing --experts E --skew G, hearth simulate step --shape S-8 --skew G, "
-      "hearth simulate figure 11, hearth simulate zebra";
-  if (is_one_of(study, {"routing", "step", "zebra"})) return std::nullopt;
+      "hearth simulate figure 11, hearth simulate zebra, hearth simulate domains";
+  if (is_one_of(study, {"routing", "step", "zebra", "domains"})) return std::nullopt;
   if (study.empty()) return "expected a study: " + known;
   if (study != "figure") {
-    return "expected routing, step, figure or zebra, found " + quoted(study) + ": " + known;
+    return "expected routing, step, figure, zebra or domains, found " + quoted(study) + ": " +
+           known;
   }
   if (is_one_of(options.figure, {"11", "12", "13", "14"})) return std::nullopt;
   return "simulate figure: expected 11, 12, 13 or 14" +

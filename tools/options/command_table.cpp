@@ -65,9 +65,10 @@ const std::vector<CommandEntry>& command_table() {
        "STUDY",
        "study without a checkpoint. STUDY is routing: tokens per expert, with a given skew; step: "
        "the "
-       "time of a training step on a machine with GPUs that need not exist; or figure 11, 12, 13 "
-       "or "
-       "14: the points of that figure of APTMoE; or zebra: the tables of HeterMoE",
+       "time of a training step on a machine with GPUs that need not exist; figure 11, 12, 13 or "
+       "14: the points of that figure of APTMoE; zebra: the tables of HeterMoE; or domains: those "
+       "of "
+       "HybridEP",
        {}},
       {doctor,
        "doctor",

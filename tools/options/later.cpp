@@ -9,8 +9,6 @@ const std::vector<LaterOption>& later_options() {
       // Devices, policies, foresight.
       {.name = "divide-experts"},
       // Ranks.
-      {.name = "domains"},
-      {.name = "levels"},
       {.name = "wire"},
       {.name = "wire-threshold"},
       {.name = "wire-consistent", .flag = true},

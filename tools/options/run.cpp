@@ -131,7 +131,7 @@ void add_run(std::vector<Option>& table) {
         .default_text = "the ranks of the first start that compute micro-batches"},
        {.name = "thread-ranks", .group = group, .commands = kTrainingOrProfile, .idle = kIdleOutsideTraining,
         .value = integer_value(&Options::thread_ranks, 1, 1024), .unit = "ranks",
-        .help = "ranks of --parallel dp, ep or zebra, as threads of this process (mpirun and srun start "
+        .help = "ranks of --parallel dp, ep, hybrid-ep or zebra, as threads of this process (mpirun and srun start "
                 "processes). Each has weights and gradients in memory of its own, with ep and zebra of its "
                 "experts alone, and --threads workers. Divides --logical-shards, but with zebra; results are "
                 "identical for any value",
@@ -154,6 +154,18 @@ void add_run(std::vector<Option>& table) {
         .help = "with --parallel zebra: how many experts each expert rank gives to the attention ranks, one "
                 "number for each layer with experts. auto: as many as save simulated time; off: none. "
                 "Results are identical for any value",
+        .may_change = true},
+       {.name = "levels", .group = group, .commands = kTraining, .idle = kIdleOutsideTraining,
+        .value = levels_value(), .unit = "ranks",
+        .help = "with --parallel hybrid-ep: ranks by level, the slowest links first: 2,4 are two groups of "
+                "four neighbours. Their product is the number of ranks. Results are identical for any value",
+        .default_text = "hosts, then ranks of a host",
+        .may_change = true},
+       {.name = "domains", .group = group, .commands = kTraining, .idle = kIdleOutsideTraining,
+        .value = domains_value(), .unit = "ranks",
+        .help = "with --parallel hybrid-ep: by level, how many ranks hold the same experts, so that fewer "
+                "tokens travel. Each number divides that of its level. auto: what saves simulated time over "
+                "ep; results are identical for any value",
         .may_change = true},
        {.name = "rank-devices", .group = group, .commands = kTraining, .idle = kIdleOutsideTraining,
         .value = rank_devices_value(),

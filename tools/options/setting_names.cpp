@@ -58,6 +58,8 @@ std::string option_of(Setting setting) {
     case Setting::expert_ranks: return "expert-ranks";
     case Setting::attention_ranks: return "attention-ranks";
     case Setting::expert_shift: return "expert-shift";
+    case Setting::levels: return "levels";
+    case Setting::domains: return "domains";
     case Setting::tokenizer: return "tokenizer";
     case Setting::trace: return "trace";
     case Setting::train_on: return "train-on";

@@ -23,35 +23,78 @@ OptionValue logical_shards_value() {
           [](const Options& options) { return std::to_string(options.shards()); }};
 }
 
+namespace {
+
+/// "0,1,1". Nothing: something else, or a number that is not in [least, most].
+std::optional<std::vector<int32_t>> parse_numbers(const std::string& text, int64_t least,
+                                                  int64_t most) {
+  std::vector<int32_t> numbers;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    const auto number = parse_count(text.substr(begin, end - begin));
+    if (!number || *number < least || *number > most) return std::nullopt;
+    numbers.push_back(static_cast<int32_t>(*number));
+    begin = end + 1;
+  }
+  return numbers;
+}
+
+std::string numbers_text(const std::vector<int32_t>& numbers) {
+  std::string text;
+  for (const int32_t number : numbers) text += (text.empty() ? "" : ",") + std::to_string(number);
+  return text;
+}
+
+constexpr int64_t kMostUnits = 1024;  // of a level
+
+}  // namespace
+
 OptionValue expert_shift_value() {
   static constexpr int64_t kMostExperts = 1 << 20;
   const auto set = [](Options& options, const std::string& text) -> Problem {
-    if (text == "auto") {
-      options.expert_shift.reset();
-      return std::nullopt;
-    }
-    std::vector<int32_t> shift;
-    for (size_t begin = 0; text != "off" && begin <= text.size();) {
-      const size_t end = std::min(text.find(',', begin), text.size());
-      const auto moved = parse_count(text.substr(begin, end - begin));
-      if (!moved || *moved < 0 || *moved > kMostExperts) {
-        return unexpected("auto, off, or numbers such as 0,1,1", text);
-      }
-      shift.push_back(static_cast<int32_t>(*moved));
-      begin = end + 1;
+    std::optional<std::vector<int32_t>> shift;
+    if (text == "off") shift.emplace();
+    if (text != "auto" && text != "off") {
+      shift = parse_numbers(text, 0, kMostExperts);
+      if (!shift) return unexpected("auto, off, or numbers such as 0,1,1", text);
     }
     options.expert_shift = std::move(shift);
     return std::nullopt;
   };
   const auto get = [](const Options& options) -> std::string {
     if (!options.expert_shift) return "auto";
-    std::string text;
-    for (const int32_t moved : *options.expert_shift) {
-      text += (text.empty() ? "" : ",") + std::to_string(moved);
-    }
-    return yaml_text(text.empty() ? "off" : text);
+    return yaml_text(options.expert_shift->empty() ? "off" : numbers_text(*options.expert_shift));
   };
   return {OptionKind::text, "auto|off|O1,O2,...", "", single(set), get};
+}
+
+OptionValue levels_value() {
+  const auto set = [](Options& options, const std::string& text) -> Problem {
+    const auto levels = parse_numbers(text, 1, kMostUnits);
+    if (!levels) return unexpected("numbers such as 2,4, from 1 to 1024", text);
+    options.levels = *levels;
+    return std::nullopt;
+  };
+  const auto get = [](const Options& options) {
+    return options.levels.empty() ? "" : yaml_text(numbers_text(options.levels));
+  };
+  return {OptionKind::text, "G1,G2,...", "1 to 1024", single(set), get};
+}
+
+OptionValue domains_value() {
+  const auto set = [](Options& options, const std::string& text) -> Problem {
+    std::optional<std::vector<int32_t>> domains;
+    if (text != "auto") {
+      domains = parse_numbers(text, 1, kMostUnits);
+      if (!domains) return unexpected("auto, or numbers such as 2,1, from 1 to 1024", text);
+    }
+    options.domains = std::move(domains);
+    return std::nullopt;
+  };
+  const auto get = [](const Options& options) -> std::string {
+    return options.domains ? yaml_text(numbers_text(*options.domains)) : "auto";
+  };
+  return {OptionKind::text, "auto|S1,S2,...", "1 to 1024", single(set), get};
 }
 
 OptionValue rank_links_value() {
@@ -337,9 +380,9 @@ OptionValue journal_decisions_value() {
 }
 
 OptionValue parallel_value() {
-  const std::vector<std::string> names{"single", "pipeline", "dp", "ep", "zebra"};
+  const std::vector<std::string> names{"single", "pipeline", "dp", "ep", "zebra", "hybrid-ep"};
   return choice_value(
-      names, {"hybrid-ep", "chunked", "data-centric", "model-centric"},
+      names, {"chunked", "data-centric", "model-centric"},
       [names](Options& options, size_t i) { options.parallel = names[i]; },
       [names](const Options& options) -> size_t {
         if (!options.parallel.empty()) {

@@ -16,6 +16,8 @@ OptionValue warmup_value(int64_t most);
 OptionValue logical_shards_value();
 /// auto, off, or experts that move by layer, with commas.
 OptionValue expert_shift_value();
+OptionValue levels_value();
+OptionValue domains_value();
 /// Links of thread ranks: BYTES/S[:LATENCY].
 OptionValue rank_links_value();
 OptionValue rank_devices_value();

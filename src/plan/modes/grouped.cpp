@@ -24,8 +24,14 @@ TrainSchedule GroupedPlanner::train(const PlanInput& input, int64_t group, bool 
     tasks.end_shard(shard);
   }
   tasks.add_updates();
-  return {tasks.finish(),   group, recompute, 0, input.inputs_on_host, input.shards.expert_shift,
-          input.zebra_order};
+  return {tasks.finish(),
+          group,
+          recompute,
+          0,
+          input.inputs_on_host,
+          input.shards.expert_shift,
+          input.zebra_order,
+          input.shards.levels};
 }
 
 }  // namespace hearth

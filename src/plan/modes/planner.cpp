@@ -75,8 +75,8 @@ std::vector<Place> backward_places(ParameterTable table, const ModelSpec& spec,
 }
 
 std::span<const Planner* const> planners() {
-  static const Planner* const all[] = {&single_planner(), &pipeline_planner(), &dp_planner(),
-                                       &ep_planner(), &zebra_planner()};
+  static const Planner* const all[] = {&single_planner(), &pipeline_planner(),  &dp_planner(),
+                                       &ep_planner(),     &hybrid_ep_planner(), &zebra_planner()};
   return all;
 }
 

@@ -22,6 +22,7 @@ struct TrainSchedule {
   bool inputs_on_host = false;  // PlanInput::inputs_on_host
   std::vector<int32_t> expert_shift = {};  // RankShards::expert_shift
   ZebraOrder zebra_order = {};             // PlanInput::zebra_order
+  std::vector<DomainLevel> levels = {};    // RankShards::levels
 };
 
 /// Whether a run with this schedule fits every budget.

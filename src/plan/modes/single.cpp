@@ -39,6 +39,11 @@ const Planner& dp_planner() {
   return one;
 }
 
+const Planner& hybrid_ep_planner() {
+  static const SinglePlanner one("hybrid-ep");
+  return one;
+}
+
 const Planner& ep_planner() {
   static const SinglePlanner one("ep");
   return one;

@@ -13,5 +13,7 @@ const Planner& single_planner();
 const Planner& dp_planner();
 /// `ep`: as `dp`, but neighbouring ranks share the routed experts (RankShards::expert_ranks).
 const Planner& ep_planner();
+/// `hybrid-ep`: as `ep`, but the ranks of an expert domain have the same experts (RankShards::levels).
+const Planner& hybrid_ep_planner();
 
 }  // namespace hearth

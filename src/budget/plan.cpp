@@ -308,10 +308,11 @@ class PlanMaker {
         places[at].lines.push_back(std::move(line));
       }
       const ComputePlace& of = subject_.places[at];
+      const bool has_collectives = place == kHostPlace && request_.shards.ranks > 1;
       places[at].lines.push_back(
           {{MemoryUse::scratch},
            "scratch of kernels",
-           scratch_bytes(scratch, of),
+           scratch_bytes(scratch, of) + (has_collectives ? collective_scratch_bytes(scratch) : 0),
            "derived: declared by kernels" +
                (of.host_reaches ? ", " + counted(workers_of(of), "worker") : "")});
     }

@@ -77,6 +77,13 @@ uint64_t scratch_bytes(const ScratchNeed& need, const ComputePlace& place) {
   return bytes;
 }
 
+uint64_t collective_scratch_bytes(const ScratchNeed& need) {
+  StreamOptions options;
+  options.scratch_bytes = need.shared;
+  options.worker_scratch_bytes = need.per_worker;
+  return HostStream::memory_bytes(options);
+}
+
 int workers_of(const ComputePlace& place) {
   int workers = 0;
   for (const StreamTeam& team : place.teams) workers += team.workers;

@@ -20,6 +20,8 @@ std::vector<MemoryLine> arena_lines(const Schedule& schedule, Place place,
 
 /// Bytes of scratch memory of a place's compute streams.
 uint64_t scratch_bytes(const ScratchNeed& need, const ComputePlace& place);
+/// Of the stream on the host that sums the gradients of several ranks.
+uint64_t collective_scratch_bytes(const ScratchNeed& need);
 
 /// Workers of a place's compute streams together.
 int workers_of(const ComputePlace& place);

@@ -26,10 +26,12 @@ struct MemorySpace {
   uint64_t budget = 0;  // bytes that may be reserved in all
 };
 
-/// What a stream is for. Ops run only on compute streams, which have priority. Copies in each
-/// direction have a stream of their own, so that they overlap. Decisions have one on the host (`control`):
-/// they take microseconds, and must not wait behind its long tasks.
-enum class StreamUse : uint8_t { compute, copy_in, copy_out, exchange, control };
+/// What a stream is for. Ops run only on compute streams, which have priority, but for the sums of
+/// several ranks' gradients. Copies in each direction have a stream of their own, so that they overlap;
+/// so have, on the host, rows between ranks (`exchange`), and gradients and weights between them
+/// (`collective`), which one worker sums. Decisions have one on the host (`control`): they take
+/// microseconds, and must not wait behind its long tasks.
+enum class StreamUse : uint8_t { compute, copy_in, copy_out, exchange, collective, control };
 
 /// Resources of a stream: its workers (host and virtual only) and the scratch its ops may use.
 struct StreamOptions {

@@ -58,6 +58,9 @@ ScheduleBuilder::ScheduleBuilder(const PlanInput& input, Pass pass, int64_t cach
   schedule_.decides = input.decides;
   if (input.decides) schedule_.expected = input.compute;
   schedule_.rotates = pass == Pass::train && input.rotates;
+  if (pass == Pass::train && input.shards.ranks > 1) {
+    schedule_.streams.push_back({"gradients", kHostPlace, StreamUse::collective});
+  }
   if (pass == Pass::train && input.shards.group().divided()) {
     const bool apart = input.shards.group().ways_apart();
     if (apart) schedule_.streams.push_back({"rows out", kHostPlace, StreamUse::exchange});
@@ -517,8 +520,13 @@ void ScheduleBuilder::append(TaskKind kind, const TaskShape& shape, RowRange row
   task.place = shape.place;
   const bool is_control =
       schedule_.decides && (kind == TaskKind::decide || kind == TaskKind::foretell);
-  task.stream =
-      stream_of(shape.place, is_control ? StreamUse::control : StreamUse::compute, for_place);
+  const bool is_collective = kind == TaskKind::reduce || kind == TaskKind::gather ||
+                             kind == TaskKind::give;  // in this order on all ranks
+  task.stream = stream_of(shape.place,
+                          is_control      ? StreamUse::control
+                          : is_collective ? StreamUse::collective
+                                          : StreamUse::compute,
+                          for_place);
   task.phase = shape.phase;
   task.layer = shape.layer;
   task.rows = rows;

@@ -58,7 +58,9 @@ StepUse use_of(const Schedule& schedule, const Trace& trace, std::span<const std
   for (const TaskTime& time : trace) {
     const Task& task = schedule.tasks[static_cast<size_t>(time.task)];
     const auto stream = static_cast<size_t>(task.stream);
-    if (schedule.streams[stream].use == StreamUse::exchange) continue;  // waits for other ranks
+    const StreamUse of = schedule.streams[stream].use;
+    if (of == StreamUse::exchange || of == StreamUse::collective)
+      continue;  // waits for other ranks
     const bool is_copy = task.kind == TaskKind::copy;
     const bool is_sweep = task.kind == TaskKind::norm || task.kind == TaskKind::update;
     (is_copy || is_sweep ? use.sweeps_s : use.products_s) += time.cpu_s;

@@ -361,7 +361,9 @@ void SharedParameters::reduce(const OpSet& ops, Stream& stream, std::span<const 
   for (SharedGradient& one : shared) {
     if (!uses(one.block)) continue;
     one.copied = is_at_device(one.block);
-    for (const PartialSum& partial : joined_partial_sums(shards_.shards, sums_of(ops, one.block))) {
+    const std::vector<PartialSum> sums = sums_of(ops, one.block);
+    if (joins_in_reduce()) join_partial_sums(ops, stream, shards_.shards, sums);
+    for (const PartialSum& partial : joined_partial_sums(shards_.shards, sums)) {
       one.mine.push_back(one.copied ? staged_gradient(one.block, partial.sum, used) : partial.sum);
       if (one.copied) at_devices.emplace_back(one.block, partial.sum);
     }

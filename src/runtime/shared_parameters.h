@@ -98,6 +98,8 @@ class SharedParameters : public RankWork {
   /// Of a block: what the shards of this rank, or of each rank of its group, have come to.
   std::vector<PartialSum> sums_of(const OpSet& ops, BlockId block) const;
   void join_guests(const OpSet& ops, Stream& stream) const;
+  /// Whether `reduce` joins the sums of an expert for several ranks' rows: no task ends the only shard.
+  bool joins_in_reduce() const { return shards_.count() == 1 && !stage_.is_device(guest_place_); }
   void end_arena(const OpSet& ops, Stream& stream, ShardRange range, int32_t shard, size_t bytes,
                  std::byte* gradients, std::span<std::byte* const> aside) const;
   Place place_of(BlockId block) const { return table_.block(block).place; }

@@ -62,10 +62,11 @@ Workspace make_workspace(std::span<Device* const> devices, const WorkspaceNeed& 
     options.use = plan.use;
     options.cores = team.cores;
     const bool computes = plan.use == StreamUse::compute;
+    const bool sums = plan.use == StreamUse::collective;
     const bool has_lists = computes || plan.use == StreamUse::control;
     workspace.lists.push_back(std::make_unique<TaskLists>(has_lists ? need.list_bytes : 0));
-    if (computes) {
-      options.workers = team.workers;
+    if (computes || sums) {
+      options.workers = sums ? 1 : team.workers;
       options.scratch_bytes = need.scratch[place].shared;
       options.worker_scratch_bytes = need.scratch[place].per_worker;
     }

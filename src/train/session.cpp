@@ -283,10 +283,19 @@ std::vector<std::vector<double>> Session::expert_tokens(const Executor& executor
   return layers;
 }
 
+/// Seconds in which the place that computed most did so.
+double Session::busiest_place_s(const StepUse& use) const {
+  double most = use.busy.at(std::string(kCpu));
+  for (const ComputePlace& place : opened_.devices.places) {
+    const auto busy = use.busy.find(place.budget.name);
+    if (busy != use.busy.end()) most = std::max(most, busy->second);
+  }
+  return most;
+}
+
 std::optional<StepResult> Session::train_step(const std::vector<MicroBatch>& batches,
                                               const StepNumbers& numbers, const StepHooks& hooks) {
   const Stopwatch time;
-  const double waited = team_ == nullptr ? 0 : team_->comm().waited_s();
   StepResult result;
   std::vector<BatchShape> shapes;
   const auto own = static_cast<size_t>(plan_.train->schedule.micro_batches);
@@ -375,10 +384,8 @@ std::optional<StepResult> Session::train_step(const std::vector<MicroBatch>& bat
   part.expert_tokens = expert_tokens(*train_, computes ? static_cast<int32_t>(own) : 0);
   if (team_ != nullptr) {
     part.time_s = time.seconds();
-    part.wait_s = team_->comm().waited_s() - waited;
-    // Rows come on another stream, so the compute stream stands still while it waits for them.
-    if (plan_.shards.group().divided()) part.wait_s += result.use.stall.at(std::string(kCpu));
-    part.wait_s = std::min(part.wait_s, part.time_s);
+    // What comes from other ranks comes on other streams, so compute streams stand still meanwhile.
+    part.wait_s = std::max(0.0, part.time_s - busiest_place_s(result.use));
     part.signal = stop_signal();
     result.ranks = join_parts(*team_, part);
     team_->end_step(time.seconds());

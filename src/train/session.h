@@ -202,6 +202,7 @@ class Session {
   }
   /// Seconds that leases waited for loads that were asked for ahead; since the start.
   double late_loads() const;
+  double busiest_place_s(const StepUse& use) const;
   /// Of each layer the share of its parameters that were on devices, mean over the last `seconds`, in
   /// which nobody else took the stays. Empty: StepMetrics::residency.
   std::vector<double> take_shares(double seconds);

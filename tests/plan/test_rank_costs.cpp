@@ -157,48 +157,84 @@ TEST_CASE("rank costs: sums read two gradients and write one") {
   CHECK(four.swept(TaskKind::shard) == Approx((3 * 12 + 3 * 12) * four.elements));
 }
 
-TEST_CASE("rank costs: a step waits for links\\, sums and ranks on the same cores") {
-  RankStepCase step(RankShards{4, 2, 0});
+/// Predicted seconds of a step.
+struct StepSeconds {
+  double simulated = 0;
+  double added = 0;    // all tasks one after the other
+  double updates = 0;  // of these
+};
+StepSeconds seconds_of(const RankStepCase& step, const RankCosts& ranks) {
   CostRates rates;
   rates.linear_forward = rates.linear_backward = {{{32, 1e9}}};
   rates.experts_forward = rates.experts_backward = {{{4, 1e9}}};
   rates.attention_forward = rates.attention_backward = rates.loss = 1e9;
   rates.row_bytes_per_s = 1e9;
   rates.norm_params_per_s = rates.update_params_per_s = 1e8;
+  rates.ranks = ranks;
   const std::vector<BatchWork> batches(2, full_batch(32, 32));
-  const auto seconds = [&](const RankCosts& ranks) {
-    rates.ranks = ranks;
-    const auto demands =
-        task_demands(step.schedule, batches, step.model.spec, step.model.table, rates);
-    const double simulated = Simulator(step.schedule, {}).run(demands).time_s;
-    const StepCost cost =
-        step_cost(step.schedule, batches, step.model.spec, step.model.table, rates);
-    CHECK(simulated == Approx(cost.total_s()));  // one stream: one after the other
-    return simulated;
-  };
-  step.costs.links = RankLinks(2, LinkRate{});
-  const double alone = seconds(step.costs);
-  RankCosts ranks = step.costs;
-  ranks.links = RankLinks(2, {kMega, 0});
-  double links = 0;
-  int64_t collectives = 0;
+  const ModelSpec& spec = step.model.spec;
+  const auto demands = task_demands(step.schedule, batches, spec, step.model.table, rates);
+  const StepCost cost = step_cost(step.schedule, batches, spec, step.model.table, rates);
+  return {Simulator(step.schedule, {}).run(demands).time_s, cost.total_s(),
+          cost.kinds.at("update")};
+}
+
+/// Seconds of the links alone, in all collectives of a step, and how many there are.
+std::pair<double, double> links_alone(const RankStepCase& step, const RankCosts& ranks) {
+  double seconds = 0, collectives = 0;
   for (const Task& task : step.schedule.tasks) {
     if (!kind_costs(task.kind).talks) continue;
-    links += ranks.links.busy_s(traffic_of(task, ranks, step.model.table));
+    seconds += ranks.links.busy_s(traffic_of(task, ranks, step.model.table));
     ++collectives;
   }
-  // Half of all gradients and weights pass each direction, layer by layer.
-  CHECK(links >= 4 * step.elements / kMega);
-  CHECK(seconds(ranks) == Approx(alone + links));
-  ranks.links = RankLinks(2, {kMega, 1e-3});
-  CHECK(seconds(ranks) == Approx(alone + links + 1e-3 * static_cast<double>(collectives)));
+  return {seconds, collectives};
+}
+
+TEST_CASE("rank costs: a step waits for links\\, sums and ranks on the same cores") {
+  // With two shards a rank, gradients wait for the end of the last shard. Weights go under updates.
+  RankStepCase step(RankShards{4, 2, 0});
+  step.costs.links = RankLinks(2, LinkRate{});
+  const StepSeconds alone = seconds_of(step, step.costs);
+  CHECK(alone.simulated == Approx(alone.added));
+  RankCosts ranks = step.costs;
+  for (const double latency : {0.0, 1e-3}) {
+    ranks.links = RankLinks(2, {kMega, latency});
+    const StepSeconds slow = seconds_of(step, ranks);
+    const auto [links, collectives] = links_alone(step, ranks);
+    // Half of all gradients and weights pass each direction, layer by layer.
+    CHECK(links >= 4 * step.elements / kMega);
+    CHECK(slow.added == Approx(alone.added + links + latency * collectives));
+    CHECK(slow.simulated <= slow.added * (1 + 1e-9));
+    CHECK(slow.simulated >= (slow.added - slow.updates) * (1 - 1e-9));
+  }
   CHECK(ranks.around_tasks_s() == Approx(2 * (1e-3 + beside(1, kMega))));
   ranks = step.costs;
   ranks.products = ranks.sweeps = 3;
-  CHECK(seconds(ranks) == Approx(3 * alone));
+  CHECK(seconds_of(step, ranks).added == Approx(3 * alone.added));
   ranks = step.costs;
   ranks.sweep_bytes_per_s = 1e9;  // messages of threads are copies, too
-  CHECK(seconds(ranks) > alone + step.swept(TaskKind::shard) / 1e9);
+  CHECK(seconds_of(step, ranks).added > alone.added + step.swept(TaskKind::shard) / 1e9);
+}
+
+TEST_CASE("rank costs: with one shard a rank\\, gradients travel under the backward before them") {
+  RankStepCase step(RankShards{2, 2, 0});
+  step.costs.links = RankLinks(2, LinkRate{});
+  const double alone = seconds_of(step, step.costs).simulated;
+  RankCosts ranks = step.costs;
+  ranks.links =
+      RankLinks(2, {8 * step.elements / alone, 0});  // a rank sends as long as it computes
+  const StepSeconds slow = seconds_of(step, ranks);
+  CHECK(slow.simulated < 0.95 * slow.added);
+  CHECK(slow.simulated > links_alone(step, ranks).first);
+  CHECK(slow.simulated > alone);
+  // On all ranks alike, from the head down.
+  int32_t before = static_cast<int32_t>(step.model.spec.layers) + 1;
+  for (const Task& task : step.schedule.tasks) {
+    if (task.kind != TaskKind::reduce) continue;
+    CHECK(task.layer < before);
+    before = task.layer;
+  }
+  CHECK(before == -1);
 }
 
 TEST_CASE("simulator: two collectives in flight share the links between ranks") {

@@ -46,7 +46,8 @@ LayerTasks::LayerTasks(const PlanInput& input, Pass pass, int64_t cache_rows)
       builder_(input, pass, cache_rows),
       is_training_(pass == Pass::train),
       is_rotated_(is_training_ && input.rotates),
-      ranks_(pass == Pass::train ? input.shards.group() : ExpertRanks{}) {
+      ranks_(pass == Pass::train ? input.shards.group() : ExpertRanks{}),
+      next_reduce_(static_cast<int32_t>(input.spec.layers)) {
   for (int32_t layer = 0; layer < input.spec.layers; ++layer) {
     parts_.push_back(parts_of(input, layer, Phase::forward));
     parts_backward_.push_back(parts_of(input, layer, Phase::backward));
@@ -362,29 +363,45 @@ void LayerTasks::add_layer_backward_at_once(int32_t layer, RowRange rows, bool r
 }
 
 void LayerTasks::end_shard(int32_t shard) {
-  if (input_.shards.count() == 1 && !ranks_.divided()) return;
+  if (!shards_have_tasks()) return;
   for (const Place place : trained_places(input_.table)) {
     builder_.add(TaskKind::shard, Phase::backward, shard, -1, place);
   }
 }
 
-void LayerTasks::add_collectives(TaskKind kind) {
-  for (int32_t layer = -1; layer <= input_.spec.layers; ++layer) {
-    if (!builder_.has_blocks(kind, Phase::forward, layer, kHostPlace)) continue;
-    builder_.add(kind, Phase::forward, layer, -1);
-  }
+bool LayerTasks::shards_have_tasks() const {
+  if (input_.shards.count() > 1) return true;
+  if (!ranks_.divided()) return false;
+  int32_t layer = 0;  // a rank has all its experts at one place
+  while (!input_.spec.has_experts(layer)) ++layer;
+  const BlockId expert = input_.table.find_block(BlockKind::expert, layer, 0);
+  return input_.places[static_cast<size_t>(input_.compute_place(expert))].device;
+}
+
+void LayerTasks::add_collective(TaskKind kind, int32_t layer) {
+  if (!builder_.has_blocks(kind, Phase::forward, layer, kHostPlace)) return;
+  builder_.add(kind, Phase::forward, layer, -1);
+}
+
+void LayerTasks::add_reduce(int32_t layer) {
+  if (input_.shards.ranks == 1 || shards_have_tasks()) return;
+  for (; next_reduce_ >= layer; --next_reduce_) add_collective(TaskKind::reduce, next_reduce_);
 }
 
 void LayerTasks::add_updates() {
   const bool ranks = input_.shards.ranks > 1;
-  if (ranks) add_collectives(TaskKind::reduce);
+  for (; ranks && next_reduce_ >= -1; --next_reduce_) {
+    add_collective(TaskKind::reduce, next_reduce_);
+  }
   for (const Place place : trained_places(input_.table)) {
     builder_.add_norms(place);
   }
   if (ranks) builder_.add(TaskKind::gather, Phase::forward, kHostPlace, -1);
   builder_.add(TaskKind::clip, Phase::forward, 0, -1);
   if (!input_.rotates) add_due_updates();
-  if (ranks) add_collectives(TaskKind::give);
+  for (int32_t layer = -1; ranks && layer <= input_.spec.layers; ++layer) {
+    add_collective(TaskKind::give, layer);
+  }
 }
 
 void LayerTasks::add_updates_through(int32_t layer) {

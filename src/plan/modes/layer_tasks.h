@@ -46,8 +46,12 @@ class LayerTasks {
 
   /// Behind the last backward of a logical shard, which are counted from 0 on this rank: a task for
   /// every place with trained tensors. With one shard nothing is to be done, unless ranks share the
-  /// experts, whose gradients the last shard joins.
+  /// experts and have them at a device, where the last shard joins their gradients.
   void end_shard(int32_t shard);
+  /// Of several ranks, when the gradients of a layer, or of the head, are whole: they go to their owners
+  /// while the layers before it compute. Layers come from the head down, on all ranks alike. Does nothing
+  /// if end_shard has a task, for which they must wait; add_updates has those that were not added.
+  void add_reduce(int32_t layer);
   /// Of several ranks, first the gradients to the owners, in the end the weights to all. Between them
   /// a norm task for every place with trained tensors, the clip task, and for each layer an update
   /// task for every place with blocks of that layer that this rank owns.
@@ -94,8 +98,8 @@ class LayerTasks {
   Place sum_place(Phase phase, int32_t layer, int64_t vectors_moved) const;
   const std::vector<ExpertPart>& parts(Phase phase, int32_t layer) const;
   bool together(int32_t layer, RowRange rows) const;
-  /// For each layer with trained blocks, from the embedding to the head.
-  void add_collectives(TaskKind kind);
+  void add_collective(TaskKind kind, int32_t layer);
+  bool shards_have_tasks() const;
 
   const PlanInput& input_;
   ScheduleBuilder builder_;
@@ -104,6 +108,7 @@ class LayerTasks {
   const bool is_training_, is_rotated_;
   const ExpertRanks ranks_;                    // that share the experts
   int32_t next_update_ = -1;                   // the layer
+  int32_t next_reduce_;                        // the layer, downwards; -2: all are there
   static constexpr int32_t kUpdateShares = 8;  // of a layer whose updates are added ahead
   std::map<int32_t, int32_t> shares_updated_;  // of such layers
 };

@@ -16,11 +16,14 @@ class SinglePlanner final : public GroupedPlanner {
                   bool recompute) const override {
     const auto layers = static_cast<int32_t>(input.spec.layers);
     const auto [begin, end] = rows;
+    const bool is_last = end == input.micro_batches;
     for (int32_t m = begin; m < end; ++m) tasks.add_embed(Phase::forward, m);
     for (int32_t layer = 0; layer < layers; ++layer) tasks.add_layer(layer, {begin, end});
     for (int32_t m = begin; m < end; ++m) tasks.add_head(m);
+    if (is_last) tasks.add_reduce(layers);
     for (int32_t layer = layers - 1; layer >= 0; --layer) {
       tasks.add_layer_backward(layer, {begin, end}, recompute);
+      if (is_last) tasks.add_reduce(layer);
     }
   }
 

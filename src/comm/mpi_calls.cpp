@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/log.h"
 #include "base/stopwatch.h"
 
 namespace hearth {
@@ -20,7 +21,7 @@ namespace {
 // Messages of a rank that has left may still be on their way for so long.
 constexpr double kLateSeconds = 1;
 constexpr double kSettleSeconds = 0.3, kTellSeconds = 0.2;
-constexpr double kBeats = 8;   // in the time in which a rank may be silent
+constexpr double kMeetSeconds = 15;
 constexpr int kTags = 0x7fff;  // the least upper bound that MPI promises
 
 // A send and its receive have one tag. Differences of step and number show, but for chance.
@@ -62,16 +63,46 @@ MpiCalls::MpiCalls(const MpiWorldOptions& options, Reports reports)
   std::array<char, MPI_MAX_PROCESSOR_NAME> own{};
   int length = 0;
   check(MPI_Get_processor_name(own.data(), &length), "MPI_Get_processor_name");
-  std::vector<char> all(own.size() * static_cast<size_t>(size));
-  check(MPI_Allgather(own.data(), MPI_MAX_PROCESSOR_NAME, MPI_CHAR, all.data(),
-                      MPI_MAX_PROCESSOR_NAME, MPI_CHAR, control_),
-        "MPI_Allgather");
-  for (size_t r = 0; r < static_cast<size_t>(size); ++r) {
-    const char* name = all.data() + r * own.size();
-    hosts_.emplace_back(name, strnlen(name, own.size()));
+  hosts_.resize(static_cast<size_t>(size));
+  const auto names = gather_of(own);
+  for (size_t r = 0; r < names.size(); ++r) {
+    hosts_[r].assign(names[r].data(), strnlen(names[r].data(), names[r].size()));
   }
   left_at_.resize(hosts_.size());
-  heard_at_.resize(hosts_.size());
+  silence_ = SilenceWatch(size);
+}
+
+// Blocks. What every rank brings, by rank.
+template <class T>
+std::vector<T> MpiCalls::gather_of(const T& own) const {
+  static_assert(std::is_trivially_copyable_v<T>);
+  std::vector<T> all(hosts_.size());
+  check(MPI_Allgather(&own, sizeof own, MPI_BYTE, all.data(), sizeof own, MPI_BYTE, control_),
+        "MPI_Allgather");
+  return all;
+}
+
+std::optional<std::vector<Socket>> MpiCalls::connect_peers() {
+  PeerListener listener(rank_);
+  std::vector<Socket> peers = listener.meet(gather_of(listener.address()), kMeetSeconds);
+  int32_t missing = -1;
+  for (size_t r = 0; r < peers.size(); ++r) {
+    const auto peer = static_cast<int32_t>(r);
+    if (peer != rank_ && !peers[r].is_open() && missing < 0) missing = peer;
+  }
+  const std::vector<int32_t> all = gather_of(missing);
+  for (size_t r = 0; r < all.size(); ++r) {
+    if (all[r] < 0) continue;
+    const auto peer = static_cast<size_t>(all[r]);
+    if (rank_ == 0) {
+      log_warning(fmt::format(
+          "{} and {} do not reach each other by TCP; signs of life travel by MPI, so a rank that "
+          "hangs in MPI may hang all",
+          named_rank(static_cast<int32_t>(r), hosts_[r]), named_rank(all[r], hosts_[peer])));
+    }
+    return std::nullopt;
+  }
+  return peers;
 }
 
 void MpiCalls::check(int code, const char* call) const {
@@ -235,10 +266,7 @@ void MpiCalls::end_piece(const Piece& piece, MPI_Status& status) {
 bool MpiCalls::progress() {
   if (is_quiet_) return false;
   bool moved = progress_control();
-  if (silence_s_ > 0 && !is_settled_) {
-    give_sign();
-    look_for_silent();
-  }
+  if (silence_.is_on() && !is_settled_) look_for_silent();
   if (requests_.empty() || is_settled_) return moved;
   look_for_lost();
   ready_.resize(requests_.size());
@@ -286,40 +314,27 @@ void MpiCalls::look_for_lost() {
   }
 }
 
-void MpiCalls::watch(double silence_s) {
-  if (silence_s_ == 0) heard_at_.assign(hosts_.size(), steady_seconds());
-  looked_at_ = steady_seconds();
-  silence_s_ = silence_s;
-}
+void MpiCalls::watch(double silence_s) { silence_.set_limit(silence_s, steady_seconds()); }
 
-// So often that a beat may be lost to a slow moment. A beat that the network has not taken is enough.
-void MpiCalls::give_sign() {
-  const double now = steady_seconds();
-  if (now - signed_at_ < silence_s_ / kBeats || !control_sends_.empty()) return;
-  signed_at_ = now;
-  ControlMessage message;
-  message.is_beat = true;
-  message.rank = rank_;
-  send_control(message);
-}
-
-// If this process was itself stopped for a while, the others have as long again to be heard.
+// A beat that the network has not taken is enough.
 void MpiCalls::look_for_silent() {
-  const double now = steady_seconds(), before = std::exchange(looked_at_, now);
-  if (now - before > silence_s_ / kBeats) heard_at_.assign(hosts_.size(), now);
-  for (size_t r = 0; r < heard_at_.size(); ++r) {
-    const double silent = now - heard_at_[r];
-    if (static_cast<int32_t>(r) == rank_ || left_at_[r] > 0 || silent <= silence_s_) continue;
-    PeerFailure failure = died(static_cast<int32_t>(r), last_point_);
-    failure.fault = PeerFault::silent;
-    failure.silent_s = silent;
-    return reports_.failed(std::move(failure));
+  const double now = steady_seconds();
+  if (control_sends_.empty() && silence_.must_beat(now)) {
+    ControlMessage beat;
+    beat.rank = rank_;
+    send_control(beat);
   }
+  silence_.heard(rank_, now);
+  const auto silent = silence_.look(now);
+  if (!silent) return;
+  PeerFailure failure = died(silent->rank, last_point_);
+  failure.fault = PeerFault::silent;
+  failure.silent_s = silent->seconds;
+  reports_.failed(std::move(failure));
 }
 
 bool MpiCalls::progress_control() {
   bool moved = false;
-  static_assert(std::is_trivially_copyable_v<ControlMessage>);
   for (;;) {
     if (control_receive_ == MPI_REQUEST_NULL) {
       check(MPI_Irecv(&control_message_, sizeof control_message_, MPI_BYTE, MPI_ANY_SOURCE, 1,
@@ -331,18 +346,16 @@ bool MpiCalls::progress_control() {
     if (done == 0) break;
     moved = true;
     const ControlMessage& message = control_message_;
-    heard_at_[static_cast<size_t>(message.rank)] = steady_seconds();
-    if (message.is_beat) continue;
-    if (message.is_goodbye) {
-      left_at_[static_cast<size_t>(message.rank)] = steady_seconds();
-      continue;
+    switch (message.kind) {
+      case ControlMessage::Kind::beat: silence_.heard(message.rank, steady_seconds()); break;
+      case ControlMessage::Kind::goodbye:
+        left_at_[static_cast<size_t>(message.rank)] = steady_seconds();
+        silence_.left(message.rank);
+        break;
+      case ControlMessage::Kind::failure:
+        reports_.failed(failure_in(message, hosts_[static_cast<size_t>(message.rank)]));
+        break;
     }
-    PeerFailure failure = died(message.rank, message.at);
-    failure.fault = message.fault;
-    failure.code = message.code;
-    failure.silent_s = message.silent_s;
-    failure.detail = message.detail;
-    reports_.failed(std::move(failure));
   }
   for (auto send = control_sends_.begin(); send != control_sends_.end();) {
     int done = 0;
@@ -364,14 +377,7 @@ void MpiCalls::send_control(const ControlMessage& message) {
 
 void MpiCalls::tell(const PeerFailure& failure) {
   if (is_quiet_) return;
-  ControlMessage message;
-  message.rank = failure.rank;
-  message.fault = failure.fault;
-  message.code = failure.code;
-  message.at = failure.at;
-  message.silent_s = failure.silent_s;
-  failure.detail.copy(message.detail, sizeof message.detail - 1);
-  send_control(message);
+  send_control(message_of(failure));
   poll_for(kTellSeconds, [&] {
     progress_control();
     return control_sends_.empty();
@@ -399,7 +405,7 @@ void MpiCalls::say_goodbye() {
   if (is_quiet_ || is_goodbye_said_) return;
   is_goodbye_said_ = true;
   ControlMessage message;
-  message.is_goodbye = true;
+  message.kind = ControlMessage::Kind::goodbye;
   message.rank = rank_;
   // Also to ranks that have left: they wait for the goodbyes of all.
   for (int32_t r = 0; r < static_cast<int32_t>(hosts_.size()); ++r) {

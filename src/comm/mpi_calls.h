@@ -14,7 +14,10 @@
 
 #include "base/hash.h"
 #include "comm/communicator.h"
+#include "comm/control_message.h"
 #include "comm/mpi_world.h"
+#include "comm/peer_sockets.h"
+#include "comm/silence_watch.h"
 
 namespace hearth {
 
@@ -51,7 +54,10 @@ class MpiCalls {
   bool progress();
   bool has_operations() const { return !requests_.empty(); }
 
-  /// World::watch.
+  /// All ranks call this once: connections of the watchdog to all others, by rank. If two ranks do not
+  /// reach each other, no rank has any, and rank 0 warns.
+  std::optional<std::vector<Socket>> connect_peers();
+  /// World::watch, of ranks without such connections: signs of life travel by MPI.
   void watch(double silence_s);
 
   /// Tells all other ranks of a failure.
@@ -75,21 +81,14 @@ class MpiCalls {
     int tag = 0;
     double begun_at = 0;  // steady seconds
   };
-  struct ControlMessage {
-    bool is_goodbye = false, is_beat = false;
-    int32_t rank = 0;
-    PeerFault fault = PeerFault::own_error;
-    ExitCode code = ExitCode::device;
-    CommPoint at;
-    double silent_s = 0;
-    char detail[1024] = {};
-  };
   struct ControlSend {
     MPI_Request request = MPI_REQUEST_NULL;
     ControlMessage message;
   };
 
   void check(int code, const char* call) const;
+  template <class T>
+  std::vector<T> gather_of(const T& own) const;
   void add_piece(const std::shared_ptr<MpiOperation>& operation, MPI_Comm comm, int32_t group_rank,
                  std::byte* memory, size_t bytes, bool receives);
   void copy_own(MpiOperation& operation, int32_t rank);
@@ -98,7 +97,6 @@ class MpiCalls {
   bool progress_control();
   void send_control(const ControlMessage& message);
   void look_for_lost();
-  void give_sign();
   void look_for_silent();
   PeerFailure died(int32_t rank, const CommPoint& at) const;
 
@@ -116,11 +114,9 @@ class MpiCalls {
   MPI_Request control_receive_ = MPI_REQUEST_NULL;
   ControlMessage control_message_;
   std::list<ControlSend> control_sends_;
-  std::vector<double> left_at_;           // by rank, steady seconds; 0: not yet
-  double silence_s_ = 0;                  // 0: not watched
-  std::vector<double> heard_at_;          // by rank: its last sign of life
-  double signed_at_ = 0, looked_at_ = 0;  // of this rank
-  CommPoint last_point_;                  // of the last operation that began
+  std::vector<double> left_at_;  // by rank, steady seconds; 0: not yet
+  SilenceWatch silence_{0};
+  CommPoint last_point_;  // of the last operation that began
   bool is_settled_ = false, is_quiet_ = false, is_goodbye_said_ = false;
   bool is_unclean_ = false;  // something is under way that MPI cannot give up: it is not ended
 };

@@ -1,7 +1,6 @@
 #include "comm/mpi_thread.h"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <exception>
 #include <future>
@@ -18,6 +17,8 @@ using std::chrono::microseconds;
 
 constexpr double kFarewellSeconds = 1;            // after a failure, for the others' goodbyes
 constexpr std::chrono::seconds kMostFarewell(2);  // then the thread is left alone
+constexpr double kMostSettle = 3;                 // after a failure: then MPI hangs
+constexpr std::chrono::milliseconds kLook(100);   // for that
 // Between two polls: short while messages come, longer while none do. New work ends a pause.
 constexpr microseconds kLeastPause(20), kMostPause(500), kIdlePause(2000);
 
@@ -40,13 +41,46 @@ MpiThread::~MpiThread() {
   shared_->is_leaving = true;
   shared_->work.notify_one();
   shared_->changed.wait(lock, [&] { return shared_->has_ended || shared_->failure; });
-  shared_->changed.wait_for(lock, kMostFarewell, [&] { return shared_->has_ended; });
+  shared_->changed.wait_for(lock, kMostFarewell,
+                            [&] { return shared_->has_ended || shared_->mpi_hangs; });
 }
 
-void MpiThread::set_failure(Shared& shared, PeerFailure failure) {
+bool MpiThread::Shared::has_given_up() const {
+  return failure && (is_settled || mpi_hangs || steady_seconds() - failed_at > kMostSettle);
+}
+
+bool MpiThread::set_failure(Shared& shared, PeerFailure failure) {
   const std::lock_guard lock(shared.mutex);
-  if (!shared.failure) shared.failure = std::move(failure);
+  const bool is_first = !shared.failure;
+  if (is_first) {
+    shared.failure = std::move(failure);
+    shared.failed_at = steady_seconds();
+    if (shared.watchdog) shared.watchdog->tell(*shared.failure);
+  }
+  shared.work.notify_one();
   shared.changed.notify_all();
+  return is_first;
+}
+
+std::unique_ptr<Watchdog> MpiThread::make_watchdog(Shared& shared, MpiCalls& calls) {
+  auto peers = calls.connect_peers();
+  if (!peers) return nullptr;
+  WatchdogCalls reports;
+  reports.failed = [&shared, rank = calls.rank()](PeerFailure failure) {
+    // What a watchdog is the first to notice of its own rank.
+    const bool hangs = failure.rank == rank && failure.fault == PeerFault::own_error;
+    if (!set_failure(shared, std::move(failure)) || !hangs) return;
+    const std::lock_guard lock(shared.mutex);
+    shared.mpi_hangs = true;
+    shared.changed.notify_all();
+  };
+  reports.point = [&] {
+    const std::lock_guard lock(shared.mutex);
+    return shared.last_point;
+  };
+  reports.in_call_since = [&] { return shared.in_call_since.load(); };
+  return std::make_unique<Watchdog>(calls.rank(), calls.hosts(), std::move(*peers),
+                                    std::move(reports));
 }
 
 void MpiThread::run(const std::shared_ptr<Shared>& shared, const MpiWorldOptions& options) {
@@ -64,8 +98,11 @@ void MpiThread::run(const std::shared_ptr<Shared>& shared, const MpiWorldOptions
       return shared->failure;
     };
     MpiCalls calls(options, std::move(reports));
+    shared->in_call_since = steady_seconds();
+    std::unique_ptr<Watchdog> watchdog = make_watchdog(*shared, calls);
     {
       const std::lock_guard lock(shared->mutex);
+      shared->watchdog = std::move(watchdog);
       shared->rank = calls.rank();
       shared->hosts = calls.hosts();
       shared->has_begun = true;
@@ -80,6 +117,12 @@ void MpiThread::run(const std::shared_ptr<Shared>& shared, const MpiWorldOptions
     failure.detail = error.what();
     set_failure(*shared, std::move(failure));
   }
+  std::unique_ptr<Watchdog> watchdog;  // ends outside of the lock, which it may wait for
+  {
+    const std::lock_guard lock(shared->mutex);
+    watchdog = std::move(shared->watchdog);
+  }
+  watchdog.reset();
   const std::lock_guard lock(shared->mutex);
   shared->is_settled = shared->has_ended = true;
   shared->changed.notify_all();
@@ -90,12 +133,14 @@ void MpiThread::serve(Shared& shared, MpiCalls& calls) {
   Stopwatch since_failure;
   microseconds pause = kLeastPause;
   for (;;) {
+    shared.in_call_since = steady_seconds();
     std::deque<std::function<void(MpiCalls&)>> commands;
     std::optional<PeerFailure> failure;
     {
       const std::lock_guard lock(shared.mutex);
       commands.swap(shared.commands);
       failure = shared.failure;
+      if (shared.is_leaving && !is_leaving && shared.watchdog) shared.watchdog->say_goodbye();
       is_leaving = shared.is_leaving;
     }
     const bool had_work = !commands.empty();
@@ -147,7 +192,12 @@ int64_t MpiThread::make_group(std::span<const int32_t> ranks) {
       }
     });
   }
-  return made->get_future().get();
+  std::future<int64_t> number = made->get_future();
+  while (number.wait_for(kLook) != std::future_status::ready) {
+    const std::lock_guard lock(shared_->mutex);
+    if (shared_->has_given_up()) throw PeerError(*shared_->failure);
+  }
+  return number.get();
 }
 
 std::shared_ptr<MpiOperation> MpiThread::post(int64_t group, std::vector<int32_t> members,
@@ -157,50 +207,51 @@ std::shared_ptr<MpiOperation> MpiThread::post(int64_t group, std::vector<int32_t
   issued->members = std::move(members);
   const std::lock_guard lock(shared_->mutex);
   if (shared_->failure) throw PeerError(*shared_->failure);
+  shared_->last_point = issued->operation.point;
   command([group, issued](MpiCalls& calls) { calls.begin(group, issued); });
   return issued;
 }
 
 bool MpiThread::reached(const MpiOperation& operation) {
   const std::lock_guard lock(shared_->mutex);
-  if (!operation.has_ended && shared_->failure && shared_->is_settled) {
-    throw PeerError(*shared_->failure);
-  }
+  if (!operation.has_ended && shared_->has_given_up()) throw PeerError(*shared_->failure);
   return operation.has_ended;
 }
 
 void MpiThread::wait(const MpiOperation& operation) {
   std::unique_lock lock(shared_->mutex);
-  shared_->changed.wait(
-      lock, [&] { return operation.has_ended || (shared_->failure && shared_->is_settled); });
+  while (!shared_->changed.wait_for(
+      lock, kLook, [&] { return operation.has_ended || shared_->has_given_up(); })) {
+  }
   if (!operation.has_ended) throw PeerError(*shared_->failure);
 }
 
 void MpiThread::abandon(const MpiOperation& operation) {
-  std::unique_lock lock(shared_->mutex);
-  if (operation.has_ended) return;
-  if (!shared_->failure) {
-    PeerFailure failure;
-    failure.rank = rank_;
-    failure.host = host(rank_);
-    failure.fault = PeerFault::died;
-    failure.at = operation.operation.point;
-    shared_->failure = std::move(failure);
-    shared_->work.notify_one();
-    shared_->changed.notify_all();
+  {
+    const std::lock_guard lock(shared_->mutex);
+    if (operation.has_ended) return;
   }
-  shared_->changed.wait(lock, [&] { return operation.has_ended || shared_->is_settled; });
+  PeerFailure failure;
+  failure.rank = rank_;
+  failure.host = host(rank_);
+  failure.fault = PeerFault::died;
+  failure.at = operation.operation.point;
+  set_failure(*shared_, std::move(failure));
+  std::unique_lock lock(shared_->mutex);
+  while (!shared_->changed.wait_for(
+      lock, kLook, [&] { return operation.has_ended || shared_->has_given_up(); })) {
+  }
 }
 
 PeerError MpiThread::fail(PeerFailure failure) {
   set_failure(*shared_, std::move(failure));
   const std::lock_guard lock(shared_->mutex);
-  shared_->work.notify_one();
   return PeerError(*shared_->failure);
 }
 
 void MpiThread::watch(double silence_s) {
   const std::lock_guard lock(shared_->mutex);
+  if (shared_->watchdog) return shared_->watchdog->watch(silence_s);
   command([silence_s](MpiCalls& calls) { calls.watch(silence_s); });
 }
 

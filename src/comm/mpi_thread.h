@@ -1,6 +1,7 @@
 // The thread that makes every call of MPI of this process, and what others ask of it.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -13,11 +14,13 @@
 #include <vector>
 
 #include "comm/mpi_calls.h"
+#include "comm/watchdog.h"
 
 namespace hearth {
 
 /// Calls are thread-safe. They put work into a queue, which the thread takes up at once. Failures
-/// end all that is under way.
+/// end all that is under way. If MPI itself hangs, a failure ends what waits for it some seconds later;
+/// MPI may then still write to memory of operations, so the process must end soon.
 class MpiThread {
  public:
   explicit MpiThread(const MpiWorldOptions& options);
@@ -50,14 +53,23 @@ class MpiThread {
     std::condition_variable work, changed;
     std::deque<std::function<void(MpiCalls&)>> commands;
     std::optional<PeerFailure> failure;
+    CommPoint last_point;     // of the last operation that was posted
+    double failed_at = 0;     // steady seconds
+    bool mpi_hangs = false;   // that is the failure
     bool is_settled = false;  // after a failure: MPI uses no memory of operations any more
     bool is_leaving = false, has_begun = false, has_ended = false;
     int32_t rank = 0;
     std::vector<std::string> hosts;
+    std::atomic<double> in_call_since = 0;  // steady seconds: when the thread was last in our code
+    std::unique_ptr<Watchdog> watchdog;  // once begun, if the ranks reach each other by TCP
+    /// Under the mutex.
+    bool has_given_up() const;
   };
   static void run(const std::shared_ptr<Shared>& shared, const MpiWorldOptions& options);
   static void serve(Shared& shared, MpiCalls& calls);
-  static void set_failure(Shared& shared, PeerFailure failure);
+  static std::unique_ptr<Watchdog> make_watchdog(Shared& shared, MpiCalls& calls);
+  /// False: the run had failed before.
+  static bool set_failure(Shared& shared, PeerFailure failure);
   void command(std::function<void(MpiCalls&)> work);
 
   const std::shared_ptr<Shared> shared_;

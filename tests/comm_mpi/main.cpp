@@ -3,11 +3,17 @@
 //   programs            all that must go well, also checked, and with messages cut into small pieces
 //   fails NAME          one that fails (failing_programs); says how this rank ended, exits with its code
 //   dies                the last rank is killed within an exchange
+//   hangs               MPI never comes back from a call at the last rank
+#include <mpi.h>
+
+#include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "comm/checking_world.h"
 #include "comm/mpi_world.h"
@@ -16,6 +22,19 @@
 #include "support/all_op_sets.h"
 #include "support/borrowed_world.h"
 #include "support/thread_ranks.h"
+
+namespace {
+
+std::atomic<bool> mpi_hangs{false};
+
+}  // namespace
+
+/// Takes the place of MPI's, which MPI allows.
+extern "C" int MPI_Testsome(int count, MPI_Request* requests, int* done, int* indices,
+                            MPI_Status* statuses) {
+  while (mpi_hangs) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  return PMPI_Testsome(count, requests, done, indices, statuses);
+}
 
 namespace hearth::test {
 namespace {
@@ -87,6 +106,25 @@ int run_dying(World& world) {
   return static_cast<int>(end.code);
 }
 
+// The others learn of it from the rank itself, over the connections of the watchdog.
+int run_hanging(World& world) {
+  const int32_t last = world.size() - 1;
+  world.watch(1);
+  const RankEnd end = end_of_rank(world, [last](World& w) {
+    const auto comm = w.everyone();
+    std::vector<Bytes> none(static_cast<size_t>(w.size()));
+    for (int32_t n = 0;; ++n) {
+      if (n == 100 && w.rank() == last) mpi_hangs = true;
+      comm->gather({1, n}, {}, none)->wait();
+    }
+  });
+  std::printf("rank %d ended: %s\n", world.rank(), end.line.c_str());
+  std::fflush(stdout);
+  const bool named = end.line.starts_with("rank " + std::to_string(last) + " (host ") &&
+                     end.line.find("): MPI has not come back from a call for") != end.line.npos;
+  return named ? static_cast<int>(end.code) : 99;
+}
+
 int run_as_rank(int argc, char** argv) {
   const std::string what = argc > 1 ? argv[1] : "";
   MpiWorldOptions options;
@@ -95,6 +133,7 @@ int run_as_rank(int argc, char** argv) {
   if (what == "programs") return run_programs(*world);
   if (what == "fails" && argc > 2) return run_failing(*world, argv[2]);
   if (what == "dies") return run_dying(*world);
+  if (what == "hangs") return run_hanging(*world);
   return 97;
 }
 

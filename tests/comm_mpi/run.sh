@@ -37,6 +37,7 @@ for n in 2 3 4; do
       ;;
   esac
 done
+[ "$what" != failures ] || expect 6 3 3 hangs
 # The launcher ends the others, by the signal's code (Open MPI: 137).
 if [ "$what" = failures ]; then
   code=0

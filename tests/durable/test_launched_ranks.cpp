@@ -350,6 +350,31 @@ TEST_CASE("launched ranks: a stopped one is noticed") {
   CHECK(event.find("collective")->as_string().find(' ') != std::string::npos);
 }
 
+TEST_CASE("launched ranks: one that is stopped most of the time is no alarm") {
+  const Launched f;
+  const std::string run = f.tiny.d / "run";
+  Process process(HEARTH_MPIEXEC, f.start({{3, {}, f.train("run", 100000, {"--rank-limit", "3s"})}}));
+  REQUIRE(process.wait_until([&] { return has_steps(run, 10); }));
+  for (const int rank : {1, 0}) {
+    const pid_t id = process_of(run, rank);
+    REQUIRE(id > 0);
+    for (int i = 0; i < 4; ++i) {  // half of the limit, and awake for less
+      ::kill(id, SIGSTOP);
+      ::usleep(1'500'000);
+      ::kill(id, SIGCONT);
+      ::usleep(200'000);
+    }
+  }
+  const size_t done = metrics_lines(run).size();
+  REQUIRE(process.wait_until([&] { return has_steps(run, done + 10); }));
+  ::kill(process_of(run, 2), SIGUSR1);
+  const Ended ended = process.wait(60);
+  INFO(ended.err);
+  CHECK(ended.code == 75);
+  CHECK(own_lines(ended).empty());
+  CHECK(!last_event(run, "rank_failed").is_object());
+}
+
 TEST_CASE("launched ranks: what cannot run is said once") {
   const Launched f;
   const auto refused = [&](const std::vector<Launched::Group>& groups, int code,

@@ -1,0 +1,43 @@
+#include "comm/silence_watch.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace hearth {
+namespace {
+
+constexpr double kBeats = 8;  // in the limit
+constexpr double kStopped = 0.25;
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+}  // namespace
+
+void SilenceWatch::set_limit(double silence_s, double now) {
+  if (silence_s_ == 0) {
+    for (double& at : heard_at_) at = std::max(at, now);
+  }
+  looked_at_ = now;
+  silence_s_ = silence_s;
+}
+
+bool SilenceWatch::must_beat(double now) {
+  if (!is_on() || now - beat_at_ < silence_s_ / kBeats) return false;
+  beat_at_ = now;
+  return true;
+}
+
+void SilenceWatch::left(int32_t rank) { heard_at_[static_cast<size_t>(rank)] = kNever; }
+
+std::optional<SilenceWatch::Silent> SilenceWatch::look(double now) {
+  if (!is_on()) return std::nullopt;
+  if (now - std::exchange(looked_at_, now) > kStopped * silence_s_) {
+    for (double& at : heard_at_) at = std::max(at, now);
+  }
+  const auto longest = std::min_element(heard_at_.begin(), heard_at_.end());
+  const double silent = now - *longest;
+  if (silent <= silence_s_) return std::nullopt;
+  return Silent{static_cast<int32_t>(longest - heard_at_.begin()), silent};
+}
+
+}  // namespace hearth

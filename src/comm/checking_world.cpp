@@ -179,7 +179,7 @@ class CheckingWorld final : public World {
 
   const std::string& host(int32_t rank) const override { return world_->host(rank); }
   std::unique_ptr<Communicator> group(std::span<const int32_t> ranks) override {
-    auto records = world_->group(ranks);
+    auto records = world_->host_group(ranks);
     auto payload = world_->group(ranks);
     if (payload == nullptr) return nullptr;
     return std::make_unique<CheckedCommunicator>(*world_, std::move(records), std::move(payload),

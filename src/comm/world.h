@@ -31,6 +31,10 @@ class World {
   /// same ranks have nothing to do with each other: one for each stream. Raises PeerError if the
   /// ranks ask for different groups, and where the world notices.
   virtual std::unique_ptr<Communicator> group(std::span<const int32_t> ranks) = 0;
+  /// The same, of messages in the host's memory: what a checking world sends beside the others.
+  virtual std::unique_ptr<Communicator> host_group(std::span<const int32_t> ranks) {
+    return group(ranks);
+  }
   /// Of all ranks.
   std::unique_ptr<Communicator> everyone();
 

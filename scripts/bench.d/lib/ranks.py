@@ -68,8 +68,10 @@ def hearth(options, work, rate):
 
 def torch(options, work, rate):
     out = in_lab(options, rate, [sys.executable, HERE / "peer_ranks.py", work / "model",
-                                 work / "rows.jsonl", "--steps", options.steps])
-    return median(json.loads(out)["seconds"])
+                                 work / "rows.jsonl", "--steps", options.steps,
+                                 "--parallel", options.parallel])
+    found = json.loads(out)
+    return median(found["seconds"]), found["losses"]
 
 
 def run(options, work):
@@ -90,8 +92,10 @@ def run(options, work):
         bound = sent / bytes_per_s(rate) + alone / options.ranks
         row = (f"{rate:>9} {sent / 1e6:8.1f} {1e3 * bound:9.0f} {1e3 * step:8.0f} "
                f"{100 * bound / step:8.0f}")
-        if options.peer and options.parallel == "dp":
-            peer = torch(options, work, rate)
+        if options.peer:
+            peer, others = torch(options, work, rate)
+            if abs(others[0] - losses[0]) > 1e-4 * losses[0]:  # before any update
+                sys.exit(f"bench: torch computes something else: {others}, {losses}")
             row += f" {1e3 * peer:9.0f} {peer / step:15.2f}"
         print(row, flush=True)
 

@@ -1,6 +1,6 @@
 # NCCL, for messages between GPUs (src/comm/nccl_world.h). Compiled against its header, and opened when
 # the program runs. Sets HEARTH_NCCL_FOUND and HEARTH_NCCL_INCLUDE, or says in HEARTH_NCCL_WHY_NOT why
-# there is none. Needs HearthCuda.
+# there is none. Needs HearthGpuHeaders.
 set(HEARTH_NCCL AUTO CACHE STRING "Messages between GPUs by NCCL: AUTO, ON or OFF")
 set_property(CACHE HEARTH_NCCL PROPERTY STRINGS AUTO ON OFF)
 
@@ -13,7 +13,7 @@ if(NOT HEARTH_NCCL MATCHES "^(AUTO|ON|TRUE|1)$")
 elseif(NOT HEARTH_CUDA_FOUND)
   set(HEARTH_NCCL_WHY_NOT "there is no CUDA back end")
 else()
-  find_path(HEARTH_NCCL_INCLUDE nccl.h NO_CACHE HINTS ${CUDAToolkit_INCLUDE_DIRS})
+  hearth_find_header(HEARTH_NCCL_INCLUDE nccl.h "" nccl)
   if(NOT HEARTH_NCCL_INCLUDE)
     set(HEARTH_NCCL_WHY_NOT "nccl.h was not found")
   else()

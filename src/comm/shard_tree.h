@@ -7,6 +7,7 @@
 //   V = 5:   (((0 + 1) + (2 + 3)) + 4)
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 

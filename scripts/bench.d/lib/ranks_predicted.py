@@ -42,12 +42,13 @@ def paced_table(model, pace):
             "entries": entries, "links": []}
 
 
-def words_of(options, work, table):
+def words_of(options, work, table, ranks=None):
+    ranks = ranks or options.ranks
     words = ["--model", work / "model", "--data", work / "rows.jsonl", "--steps", options.steps,
              "--packing", "off", "--shuffle", "off", "--seq-len", SEQ, "--micro-batch", 1,
-             "--grad-accum", options.ranks, "--logical-shards", options.ranks,
+             "--grad-accum", ranks, "--logical-shards", ranks,
              "--lr-schedule", "constant", "--warmup", 0, "--save-every", 0, "--final-state", "off",
-             "--digest-every", 0, "--threads", 1, "--parallel", "dp", "--quiet"]
+             "--digest-every", 0, "--threads", 1, "--parallel", options.parallel, "--quiet"]
     if table:
         words += ["--devices", f"host:costs={table}"]
     return words
@@ -56,7 +57,7 @@ def words_of(options, work, table):
 def executed(out):
     lines = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
     sent = max(sum(n for link, n in lines[-1]["bytes"].items() if link.startswith(f"{rank}/"))
-               for rank in range(len(lines[-1]["ranks"])))
+               for rank in range(len(lines[-1].get("ranks", [0]))))
     seconds = [line["time_s"] for line in lines[1:]]
     return statistics.median(seconds), min(seconds), sent
 
@@ -64,6 +65,15 @@ def executed(out):
 def last_json(text):
     """The document in what a launcher prints."""
     return json.loads(text[re.search(r"^\{", text, re.MULTILINE).start():])
+
+
+def alone(options, work, table):
+    """One rank with the sequence of one, which has no collectives: what other work on the machine adds."""
+    words = words_of(options, work, table, 1)
+    out = work / "alone"
+    plan = json.loads(run_hearth.call(options.hearth, "plan", *words, "--json"))
+    run_hearth.call(options.hearth, "train", *words, "--out", out)
+    return plan, executed(out)
 
 
 def threads(options, work, rate, words):
@@ -107,12 +117,15 @@ def run(options, work, in_lab):
         path = own / "table.json" if table else None
         if table:
             path.write_text(json.dumps(table))
-        for rate in rates:
+        for rate in ["alone", *rates]:
             words = words_of(options, own, path)
-            plan, (middle, fastest, sent) = (lab(options, own, rate, words, table, in_lab) if options.lab
-                                     else threads(options, own, rate, words))
+            plan, (middle, fastest, sent) = (
+                alone(options, own, path) if rate == "alone"
+                else lab(options, own, rate, words, table, in_lab) if options.lab
+                else threads(options, own, rate, words))
             share = plan["time_s"] / fastest  # other work on the machine only adds
-            worst = max(worst, abs(share - 1))
+            if rate != "alone":
+                worst = max(worst, abs(share - 1))
             print(f"{name:>7} {rate:>8} {sent / 1e6:8.1f} {1e3 * plan['time_s']:13.1f} "
                   f"{1e3 * middle:10.1f} {1e3 * fastest:11.1f} {share:20.3f}", flush=True)
     print(f"largest error: {100 * worst:.1f} %")

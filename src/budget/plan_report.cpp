@@ -200,10 +200,11 @@ std::string time_text(const PlacedModel& model, const PlanTimes& times) {
   if (!times.known) {
     return text + "time of a step: not predicted, " + times.unknown + "\n";
   }
-  text += "time of a step (" + times.basis + ", " +
-          format("%.0f tokens), predicted from ", times.tokens) + times.source + ": " +
-          duration(step) + ", " + format("%.4g tokens/s", times.tokens / step) + "; limited by " +
-          times.use.limit() + "\n ";
+  text += "time of a step (" + times.basis + ", " + format("%.0f tokens", times.tokens) +
+          (times.popularity.empty() ? "" : ", " + times.popularity) + "), predicted from " +
+          times.source + ": " + duration(step) + ", " +
+          format("%.4g tokens/s", times.tokens / step) + "; limited by " + times.use.limit() +
+          "\n ";
   for (const auto& [phase, seconds] : times.work.phases) {
     text += " " + phase + format(" %.0f %%", 100 * seconds / times.work.total_s());
   }
@@ -286,6 +287,7 @@ Json plan_json(const PlacedModel& model, const PlanTimes& times,
   json["tokens_per_step"] = times.tokens;
   json["tokens_per_s"] = known(times.tokens / step);
   json["time_basis"] = times.basis;
+  if (!times.popularity.empty()) json["expert_popularity"] = times.popularity;
   JsonObject phases, kinds;
   for (const auto& [name, seconds] : times.work.phases) phases.emplace_back(name, seconds);
   for (const auto& [name, seconds] : times.work.kinds) kinds.emplace_back(name, seconds);

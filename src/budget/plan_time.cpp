@@ -6,6 +6,7 @@
 
 #include "base/setting.h"
 #include "budget/device_loads.h"
+#include "budget/routed_steps.h"
 #include "budget/table_warnings.h"
 #include "plan/rank_simulation.h"
 #include "plan/table_rates.h"
@@ -174,8 +175,18 @@ static SimulatedStep simulated_step(const PlacedModel& model, const StepWork& wo
   return simulator.run(demands);
 }
 
-static SimulatedStep steady_step(const PlacedModel& model, const StepWork& work) {
-  SimulatedStep step = simulated_step(model, work);
+/// The last of some steps with the expected routing, and the mean time of all but the first.
+static SimulatedStep routed_step(const PlacedModel& model, const StepWork& work) {
+  std::vector<SimulatedStep> steps =
+      simulate_steps(model, work, work.routing->steps, work.routing->choices);
+  double sum = 0;
+  for (size_t s = 1; s < steps.size(); ++s) sum += steps[s].time_s;
+  if (steps.size() > 1) steps.back().time_s = sum / static_cast<double>(steps.size() - 1);
+  return std::move(steps.back());
+}
+
+static SimulatedStep steady_step(const PlacedModel& model, const StepWork& work, bool routed) {
+  SimulatedStep step = routed ? routed_step(model, work) : simulated_step(model, work);
   step.time_s += model.rates->costs.ranks.around_tasks_s();
   return step;
 }
@@ -232,6 +243,7 @@ PlanTimes predict(const PlacedModel& model, const StepWork& work, std::optional<
   PlanTimes times;
   for (const BatchWork& batch : work.batches) times.tokens += batch.tokens;
   times.basis = work.basis;
+  if (model.opened->spec.experts > 0) times.popularity = kEqualPopularity;
   times.steps = steps;
   times.data = work.data;
   times.source = source_of_times(model);
@@ -253,7 +265,9 @@ PlanTimes predict(const PlacedModel& model, const StepWork& work, std::optional<
   }
   times.warnings = table_warnings(model, work.batches);
   times.bound = bound_of(model, work.batches);
-  times.step = steady_step(model, work);
+  const bool routed = work.routing != nullptr && knows_routed_times(model);
+  if (routed) times.popularity = work.routing->basis;
+  times.step = steady_step(model, work, routed);
   times.use = use_of(schedule, times.step.trace, model.opened->devices.names(), times.step.copies);
   return times;
 }

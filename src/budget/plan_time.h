@@ -2,11 +2,13 @@
 // (budget/run_rates.h). Also a lower bound.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "budget/expected_routing.h"
 #include "budget/placed_model.h"
 #include "budget/run_rates.h"
 #include "data/samples/run_rows.h"
@@ -34,6 +36,7 @@ struct StepWork {
   std::vector<BatchWork> batches;
   std::string basis;
   std::optional<DataShape> data;
+  std::shared_ptr<const ExpectedRouting> routing = {};  // null: all experts are equally popular
 };
 StepWork full_step(const PlanRequest& request);
 /// The mean step of the first epoch.
@@ -63,11 +66,14 @@ struct PlanTimes {
   SimulatedStep step;                 // how they run beside each other
   StepUse use;                        // of resources, in that step
   StepBound bound;
-  double tokens = 0;  // per step
-  std::string basis;  // source of the step's work
+  double tokens = 0;       // per step
+  std::string basis;       // source of the step's work
+  std::string popularity;  // how popular experts are taken to be; empty: the model has none
   std::optional<int64_t> steps;
   std::optional<DataShape> data;
 };
+/// With the routing of the work, if times of experts are known; else all experts count as equally
+/// popular.
 PlanTimes predict(const PlacedModel& model, const StepWork& work, std::optional<int64_t> steps);
 
 }  // namespace hearth

@@ -39,17 +39,19 @@ struct Tried {
   ChosenPolicy policy;
   uint64_t lacks = 0;
   std::optional<double> time_s;
+  std::string popularity;  // of experts, in the prediction
 };
 
 Tried try_policy(const char* name, const TrainedModel& model, const PlanRequest& request,
                  const StepWork& work, const RunTables& tables) {
   const ModelPlaces places = places_under(name, model.opened->devices.of_model);
-  Tried tried{{places, name, {}}, 0, {}};
+  Tried tried{{places, name, {}}, 0, {}, {}};
   const PlacedModel placed = place_fastest(model, request, work, tables, tried.policy);
   tried.lacks = shortage(placed.plan);
   if (!placed.plan.fits()) return tried;
   const PlanTimes times = predict(placed, work, std::nullopt);
   if (times.known) tried.time_s = times.step.time_s;
+  tried.popularity = times.popularity;
   return tried;
 }
 
@@ -63,11 +65,11 @@ ChosenPolicy chosen(const std::vector<Tried>& all, const Tried& best) {
 
 }  // namespace
 
-std::optional<ChosenPolicy> choose_policy(const TrainedModel& model, const PlanRequest& request,
-                                          const StepWork& work, RunTables& tables) {
-  if (!has_choice(*model.opened, request)) return std::nullopt;
+PolicyOutlook policy_outlook(const TrainedModel& model, const PlanRequest& request,
+                             RunTables& tables) {
+  if (!has_choice(*model.opened, request)) return {};
   const auto stays = [&](const char* why) {
-    return ChosenPolicy{model.opened->devices.of_model, kStatic, why};
+    return PolicyOutlook{ChosenPolicy{model.opened->devices.of_model, kStatic, why}};
   };
   {
     const PlacedModel held = place_model(model, request);
@@ -83,6 +85,18 @@ std::optional<ChosenPolicy> choose_policy(const TrainedModel& model, const PlanR
       return stays("there are no cost tables to compare by; 'hearth profile' makes them");
     }
   }
+  return {std::nullopt, true};
+}
+
+bool any_policy_fits(const TrainedModel& model, const PlanRequest& request) {
+  return std::ranges::any_of(kNames, [&](const char* name) {
+    const ModelPlaces places = places_under(name, model.opened->devices.of_model);
+    return place_model(model, request, Rates::none, {}, ChosenPolicy{places, name, {}}).plan.fits();
+  });
+}
+
+ChosenPolicy compare_policies(const TrainedModel& model, const PlanRequest& request,
+                              const StepWork& work, const RunTables& tables) {
   std::vector<Tried> all;
   for (const char* name : kNames) {
     all.push_back(try_policy(name, model, request, work, tables));
@@ -102,8 +116,14 @@ std::optional<ChosenPolicy> choose_policy(const TrainedModel& model, const PlanR
   const Tried& best = *std::ranges::find_if(
       all, [&](const Tried& of) { return of.time_s && *of.time_s <= (1 + kEqualTimes) * fastest; });
   ChosenPolicy policy = chosen(all, best);
-  policy.why = "its step is predicted to take the least time";
+  policy.why = "its step is predicted to take the least time, with " + best.popularity;
   return policy;
+}
+
+std::optional<ChosenPolicy> choose_policy(const TrainedModel& model, const PlanRequest& request,
+                                          const StepWork& work, RunTables& tables) {
+  const PolicyOutlook outlook = policy_outlook(model, request, tables);
+  return outlook.must_compare ? compare_policies(model, request, work, tables) : outlook.policy;
 }
 
 std::optional<ChosenPolicy> policy_named(const std::string& name, const OpenedModel& opened,

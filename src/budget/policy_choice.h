@@ -15,13 +15,27 @@ inline constexpr const char* kMobius = "mobius";      // all experts travel to t
 /// Times of steps that differ by no more than this share count as equal.
 inline constexpr double kEqualTimes = 0.01;
 
+/// What is known of the choice before policies are compared.
+struct PolicyOutlook {
+  /// What `auto` becomes if nothing has to be compared: all experts fit on the only device beside the
+  /// rest, and live there, or there are no times to compare by. None: there is no choice, since the
+  /// options name a policy, or no device beside the host; or policies have to be compared.
+  std::optional<ChosenPolicy> policy;
+  bool must_compare = false;
+};
+/// `tables`: those that are known; afterwards also those that were measured.
+PolicyOutlook policy_outlook(const TrainedModel& model, const PlanRequest& request,
+                             RunTables& tables);
+/// Whether any of the policies fits. Measures nothing.
+bool any_policy_fits(const TrainedModel& model, const PlanRequest& request);
+
 /// Plans the model under each policy, and takes the one whose step is predicted to be the shortest;
-/// of equal ones the first in the order above. If all experts fit on the only device beside the rest,
-/// nothing is compared: they live there. A policy that does not fit is no candidate; if none fits,
-/// the one that lacks the least memory is taken. Compares with equal tokens for all experts, so
-/// that `plan` and `train` choose alike. `tables`: those that are known; afterwards also those that
-/// were measured. None: there is no choice, since the options name a policy, or no device beside
-/// the host.
+/// of equal ones the first in the order above. A policy that does not fit is no candidate; if none
+/// fits, the one that lacks the least memory is taken. Experts are as popular as the model and the
+/// routing of the work say; with neither, all equally.
+ChosenPolicy compare_policies(const TrainedModel& model, const PlanRequest& request,
+                              const StepWork& work, const RunTables& tables);
+/// Both.
 std::optional<ChosenPolicy> choose_policy(const TrainedModel& model, const PlanRequest& request,
                                           const StepWork& work, RunTables& tables);
 

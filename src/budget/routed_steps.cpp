@@ -1,5 +1,6 @@
 #include "budget/routed_steps.h"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 
@@ -30,6 +31,17 @@ std::vector<SimulatedStep> simulate_steps(const PlacedModel& model, const StepWo
     simulated.push_back(simulator.run(routed.demands(routing), &routing));
   }
   return simulated;
+}
+
+bool knows_routed_times(const PlacedModel& model) {
+  if (!model.rates || !model.plan.train || model.zebra || model.plan.shards.count() > 1)
+    return false;
+  const std::vector<PlaceCosts>& tables = model.rates->costs.tables;
+  return std::ranges::all_of(model.plan.train->schedule.tasks, [&](const Task& task) {
+    if (task.kind != TaskKind::experts) return true;
+    const auto at = static_cast<size_t>(task.place);
+    return at < tables.size() && cost_entry(tables[at], task, model.opened->spec) != nullptr;
+  });
 }
 
 }  // namespace hearth

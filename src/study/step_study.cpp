@@ -34,41 +34,6 @@ PlanRequest request_of(const StepStudy& study) {
   return request;
 }
 
-TrainedModel model_of(const StepStudy& study, const std::string& policy) {
-  TrainConfig config;
-  config.devices = device_list(study.machine);
-  config.cpu_memory = kHostMemory;
-  config.policy = is_of_auto(policy) ? "" : policy;
-  config.max_grad_norm = 0;
-  config.compute = ComputeChoice::f32;
-  StudyModel model = study_model(study.shape);
-  const auto opened = open_shapes(config, std::move(model.spec), std::move(model.table),
-                                  described(study.machine, study.shape));
-  return trained_model(opened, config);
-}
-
-struct PlannedStudy {
-  PlacedModel model;
-  StepWork work;
-};
-
-PlannedStudy planned(const StepStudy& study, const std::string& policy) {
-  const TrainedModel model = model_of(study, policy);
-  const PlanRequest request = request_of(study);
-  const StepWork work = full_step(request);
-  RunTables tables;
-  const std::optional<ChosenPolicy> choice =
-      policy == "auto" ? choose_policy(model, request, work, tables)
-                       : policy_named(policy, *model.opened, request, "the study names it");
-  PlacedModel placed = place_fastest(model, request, work, std::move(tables), choice);
-  if (!placed.plan.fits()) {
-    throw usage_error("{}: policy {} does not fit {} GPUs of {:.3g} GB with a batch of {}",
-                      study.shape.name, policy, study.machine.gpus,
-                      static_cast<double>(study.machine.gpu_memory) / 1e9, study.batch);
-  }
-  return {std::move(placed), work};
-}
-
 /// Micro-batches of a step have the popularity of the step.
 class StudyRouting {
  public:
@@ -84,17 +49,77 @@ class StudyRouting {
   std::span<const int64_t> choices(int64_t step, int32_t layer) const {
     return routing_.all(step, layer);
   }
+  /// What a sample counts: the popularity before the steps that are counted.
+  ExpertCounts sample(int64_t layers) const {
+    ExpertCounts counts;
+    for (int32_t layer = 0; layer < layers; ++layer) {
+      const std::span<const int64_t> of = choices(0, layer);
+      counts.emplace_back(of.begin(), of.end());
+    }
+    return counts;
+  }
 
  private:
   SyntheticRouting routing_;
 };
 
+/// Full micro-batches with this routing.
+StepWork work_of(const StepStudy& study, const std::shared_ptr<const StudyRouting>& routing) {
+  StepWork work = full_step(request_of(study));
+  ExpectedRouting expected;
+  expected.choices = [routing](int64_t step, int32_t layer, int32_t) {
+    return routing->choices(step, layer);
+  };
+  expected.steps = 1 + kSteps;
+  expected.basis = "the routing of the study";
+  work.routing = std::make_shared<const ExpectedRouting>(std::move(expected));
+  return work;
+}
+
+TrainedModel model_of(const StepStudy& study, const std::string& policy,
+                      const StudyRouting& routing) {
+  TrainConfig config;
+  config.devices = device_list(study.machine);
+  config.cpu_memory = kHostMemory;
+  config.policy = is_of_auto(policy) ? "" : policy;
+  config.max_grad_norm = 0;
+  config.compute = ComputeChoice::f32;
+  StudyModel shapes = study_model(study.shape);
+  const auto opened = open_shapes(config, std::move(shapes.spec), std::move(shapes.table),
+                                  described(study.machine, study.shape));
+  TrainedModel model = trained_model(opened, config);
+  model.popularity = routing.sample(study.shape.layers);
+  return model;
+}
+
+struct PlannedStudy {
+  PlacedModel model;
+  StepWork work;
+};
+
+PlannedStudy planned(const StepStudy& study, const std::string& policy, double skew) {
+  const auto routing = std::make_shared<const StudyRouting>(study, skew);
+  const TrainedModel model = model_of(study, policy, *routing);
+  const PlanRequest request = request_of(study);
+  const StepWork work = work_of(study, routing);
+  RunTables tables;
+  const std::optional<ChosenPolicy> choice =
+      policy == "auto" ? choose_policy(model, request, work, tables)
+                       : policy_named(policy, *model.opened, request, "the study names it");
+  PlacedModel placed = place_fastest(model, request, work, std::move(tables), choice);
+  if (!placed.plan.fits()) {
+    throw usage_error("{}: policy {} does not fit {} GPUs of {:.3g} GB with a batch of {}",
+                      study.shape.name, policy, study.machine.gpus,
+                      static_cast<double>(study.machine.gpu_memory) / 1e9, study.batch);
+  }
+  return {std::move(placed), work};
+}
+
 StudyRow simulated_row(const StepStudy& study, const std::string& policy, double skew,
                        const PlannedStudy& plan, StudyResult& result) {
-  const StudyRouting routing(study, skew);
-  const std::vector<SimulatedStep> steps = simulate_steps(
-      plan.model, plan.work, 1 + kSteps,
-      [&](int64_t step, int32_t layer, int32_t) { return routing.choices(step, layer); });
+  const ExpectedRouting& routing = *plan.work.routing;
+  const std::vector<SimulatedStep> steps =
+      simulate_steps(plan.model, plan.work, routing.steps, routing.choices);
   StudyRow row{
       study.shape.name, study.machine.gpus, study.machine.cores_per_gpu, study.batch, skew, policy};
   if (plan.model.policy) row.became = plan.model.policy->name;
@@ -122,9 +147,9 @@ StudyResult study_steps(const StepStudy& study) {
   StudyResult result;
   const size_t policies = study.policies.size();
   result.rows.resize(study.skews.size() * policies);
-  for (size_t p = 0; p < policies; ++p) {
-    const PlannedStudy plan = planned(study, study.policies[p]);
-    for (size_t g = 0; g < study.skews.size(); ++g) {
+  for (size_t g = 0; g < study.skews.size(); ++g) {
+    for (size_t p = 0; p < policies; ++p) {
+      const PlannedStudy plan = planned(study, study.policies[p], study.skews[g]);
       result.rows[g * policies + p] =
           simulated_row(study, study.policies[p], study.skews[g], plan, result);
     }

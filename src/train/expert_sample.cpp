@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/counted.h"
 #include "base/stop.h"
 #include "budget/plan_fit.h"
 #include "setup/row_requests.h"
@@ -48,24 +49,51 @@ std::optional<std::vector<double>> layer_counts(const Json& layer, size_t expert
   return counts;
 }
 
-}  // namespace
+struct PlannedPass {
+  PlanRequest request;
+  PlacedModel base;
+};
 
-SampleCounts count_expert_tokens(const std::shared_ptr<const OpenedModel>& opened,
-                                 const TrainConfig& config, const RowSet& rows,
-                                 uint64_t data_bytes) {
-  SampleBatches batches(rows, sampler_options(config));
+PlannedPass planned_pass(const std::shared_ptr<const OpenedModel>& opened,
+                         const TrainConfig& config, const RowSet& rows, uint64_t data_bytes) {
   PlanRequest request;
   request.longest = rows.longest();
   request.eval_tokens = Sampler(rows, sampler_options(config)).max_tokens_per_micro_batch();
   request.data_bytes = data_bytes;
-  const PlacedModel base = place_model(untrained_model(opened, config), request);
-  require_fit(base, request);
+  PlacedModel base = place_model(untrained_model(opened, config), request);
+  return {request, std::move(base)};
+}
+
+SampleCounts counted_by(const PlacedModel& base, const TrainConfig& config, const RowSet& rows) {
+  SampleBatches batches(rows, sampler_options(config));
   Session session(base);
   session.read_weights();
   EvalResult result =
       session.evaluate([&] { return batches.next(); }, [] { return stop_signal() != 0; });
   leave_if_stopped("the experts were chosen");
   return {std::move(result.expert_tokens), result.tokens};
+}
+
+}  // namespace
+
+SampleCounts count_expert_tokens(const std::shared_ptr<const OpenedModel>& opened,
+                                 const TrainConfig& config, const RowSet& rows,
+                                 uint64_t data_bytes) {
+  const PlannedPass pass = planned_pass(opened, config, rows, data_bytes);
+  require_fit(pass.base, pass.request);
+  return counted_by(pass.base, config, rows);
+}
+
+std::optional<SampleCounts> count_if_it_fits(const std::shared_ptr<const OpenedModel>& opened,
+                                             const TrainConfig& config, const RowSet& rows,
+                                             uint64_t data_bytes) {
+  const PlannedPass pass = planned_pass(opened, config, rows, data_bytes);
+  if (!pass.base.plan.fits()) return std::nullopt;
+  return counted_by(pass.base, config, rows);
+}
+
+std::string popularity_of(const SampleCounts& sample) {
+  return "experts as popular as in a sample of " + counted(sample.tokens, "token");
 }
 
 Json sample_record(const SampleCounts& sample) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "data/samples/sampler.h"
 #include "modes/hot_experts.h"
@@ -22,10 +23,15 @@ struct SampleCounts {
 };
 
 /// Runs the base, without adapters, over the sample, then releases all memory of this pass. Usage
-/// error if the pass does not fit.
+/// error if the pass does not fit; `count_if_it_fits` gives none then.
 SampleCounts count_expert_tokens(const std::shared_ptr<const OpenedModel>& opened,
                                  const TrainConfig& config, const RowSet& rows,
                                  uint64_t data_bytes);
+std::optional<SampleCounts> count_if_it_fits(const std::shared_ptr<const OpenedModel>& opened,
+                                             const TrainConfig& config, const RowSet& rows,
+                                             uint64_t data_bytes);
+/// "experts as popular as in a sample of 65536 tokens".
+std::string popularity_of(const SampleCounts& sample);
 
 /// For a saved state: {"tokens", "experts": [by layer: [tokens by expert]]}.
 Json sample_record(const SampleCounts& sample);

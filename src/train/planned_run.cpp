@@ -33,19 +33,8 @@ std::optional<TrainingData> data_of(const TrainConfig& config, const OpenedModel
   return std::optional<TrainingData>(std::in_place, config, opened, reporter);
 }
 
-/// How often experts are used: for the choice of experts what a first pass shows, for their places what
-/// a saved state says, if one does.
-SampleCounts sample_of(const TrainConfig& config, const std::shared_ptr<const OpenedModel>& opened,
-                       const TrainingData& data, bool chooses, Reporter& reporter) {
-  if (!chooses) {
-    if (auto saved = saved_sample(config, opened->spec)) return std::move(*saved);
-  }
-  reporter.note(chooses
-                    ? "choosing experts by a first pass over a sample of the data"
-                    : "counting how often each expert is used, by a first pass over a sample of "
-                      "the data");
-  return count_expert_tokens(opened, config, data.rows.training(), data.bytes());
-}
+constexpr const char* kCounting =
+    "counting how often each expert is used, by a first pass over a sample of the data";
 
 TrainedModel trained_by(const TrainConfig& config, const std::shared_ptr<const OpenedModel>& opened,
                         const std::optional<ChosenExperts>& experts,
@@ -77,19 +66,18 @@ std::shared_ptr<const OpenedModel> checked(std::shared_ptr<const OpenedModel> op
 }
 
 /// What `auto` becomes: as the plan file or the saved state has it, so that a resume repeats it, unless
-/// it is allowed to change something; else what is fastest.
-std::optional<ChosenPolicy> policy_of(const TrainConfig& config, const TrainedModel& model,
-                                      const PlanRequest& request, const StepWork& work,
-                                      RunTables& tables) {
+/// it is allowed to change something. None: the fastest.
+std::optional<ChosenPolicy> repeated_policy(const TrainConfig& config, const OpenedModel& opened,
+                                            const PlanRequest& request) {
   const auto named = [&](const std::string& name, const char* why) {
-    return policy_named(name, *model.opened, request, why);
+    return policy_named(name, opened, request, why);
   };
   if (!config.replay_decisions.empty()) return named(kMakespan, "its decisions are replayed");
   if (auto planned = named(config.planned_policy, "the plan file has it")) return planned;
   if (config.allow_change.empty()) {
     if (auto saved = named(saved_policy(config), "the saved state has it")) return saved;
   }
-  return choose_policy(model, request, work, tables);
+  return std::nullopt;
 }
 
 /// A run would end at that step.
@@ -161,18 +149,20 @@ PlannedRun::PlannedRun(const TrainConfig& given, std::shared_ptr<const OpenedMod
   if (planning == Planning::run && config.experts_top > 0) {
     experts = saved_experts(config, opened->spec);
     if (!experts) {
-      sample = sample_of(config, opened, *data, true, reporter);
+      reporter.note("choosing experts by a first pass over a sample of the data");
+      sample = count_expert_tokens(opened, config, data->rows.training(), data->bytes());
       experts = choose_experts(sample->counts, config.experts_top, sample->tokens);
     }
   }
+  if (!sample) sample = saved_sample(config, opened->spec);
   RunTables tables = known_tables(config, *opened);
-  const StepWork work = step_work(config, request, rows());
-  const std::optional<ChosenPolicy> policy =
-      policy_of(config, trained_by(config, opened, experts, {}), request, work, tables);
-  if (planning == Planning::run && !sample &&
-      needs_sample(trained_by(config, opened, experts, {}), request, policy)) {
-    sample = sample_of(config, opened, *data, false, reporter);
+  const std::optional<ChosenPolicy> policy = chosen_policy(planning, tables, reporter);
+  const TrainedModel trained = trained_by(config, opened, experts, sample);
+  if (planning == Planning::run && !sample && needs_sample(trained, request, policy)) {
+    reporter.note(kCounting);
+    sample = count_expert_tokens(opened, config, data->rows.training(), data->bytes());
   }
+  const StepWork work = sampled_work();
   model = place_fastest(trained_by(config, opened, experts, sample), request, work,
                         std::move(tables), policy);
   choose_zebra(model, request, work, config);
@@ -192,6 +182,29 @@ PlannedRun::PlannedRun(const TrainConfig& given, std::shared_ptr<const OpenedMod
   }
   // Plans that were compared left holes in the heap, which no plan counts.
   if (planning == Planning::run) release_freed_memory();
+}
+
+StepWork PlannedRun::sampled_work() const {
+  StepWork work = step_work(config, request, rows());
+  if (sample) {
+    work.routing = routing_like(sample->counts, opened->spec, work.batches, popularity_of(*sample));
+  }
+  return work;
+}
+
+/// A run counts the use of experts before it compares policies, unless it will be refused anyway.
+std::optional<ChosenPolicy> PlannedRun::chosen_policy(Planning planning, RunTables& tables,
+                                                      Reporter& reporter) {
+  if (auto repeated_of = repeated_policy(config, *opened, request)) return repeated_of;
+  const TrainedModel trained = trained_by(config, opened, experts, sample);
+  PolicyOutlook outlook = policy_outlook(trained, request, tables);
+  if (!outlook.must_compare) return std::move(outlook.policy);
+  if (planning == Planning::run && !sample && any_policy_fits(trained, request)) {
+    reporter.note(kCounting);
+    sample = count_if_it_fits(opened, config, data->rows.training(), data->bytes());
+  }
+  return compare_policies(trained_by(config, opened, experts, sample), request, sampled_work(),
+                          tables);
 }
 
 /// Threads run what is planned here. Processes plan for themselves; what they take is shown as if their

@@ -22,7 +22,7 @@ struct PlannedRun {
   std::shared_ptr<const OpenedModel> opened;
   std::optional<TrainingData> data;      // none: no --data
   TrainConfig config;                    // with what the data chose
-  std::optional<SampleCounts> sample;    // none: nothing depends on it
+  std::optional<SampleCounts> sample;    // of expert use; none: it is not known
   std::optional<ChosenExperts> experts;  // none: all experts
   PlanRequest request;
   PlacedModel model;
@@ -36,6 +36,10 @@ struct PlannedRun {
   const TrainingData* rows() const { return data ? &*data : nullptr; }
 
  private:
+  /// What is known of the popularity of experts is among it.
+  StepWork sampled_work() const;
+  std::optional<ChosenPolicy> chosen_policy(Planning planning, RunTables& tables,
+                                            Reporter& reporter);
   void plan_others(Planning planning);
 };
 

@@ -398,6 +398,14 @@ void ScheduleBuilder::add_update(int32_t layer, TaskShare share, Place place, Pl
   append(TaskKind::update, shape, rows_of(-1), for_place);
 }
 
+void ScheduleBuilder::add_update_by_lanes(int32_t layer, Place place) {
+  const int32_t lanes = schedule_.is_host(place) ? lanes_of_host() : 1;
+  for (int32_t lane = 0; lane < lanes; ++lane) {
+    const Place for_place = lanes == 1 ? place : device_of_lane(schedule_.places, place, lane);
+    add_update(layer, {lane, lanes}, place, for_place);
+  }
+}
+
 void ScheduleBuilder::add_norms(Place place) {
   const int32_t lanes = schedule_.is_host(place) ? lanes_of_host() : 1;
   for (int32_t lane = 0; lane < lanes; ++lane) {

@@ -1,6 +1,8 @@
 // --policy aptmoe: what a run decides, what its journal says of it, and that a resume keeps the bits.
 // Bits on all devices: test_same_bits.cpp.
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
+#include <map>
 #include <set>
 
 #include "state/saved_state.h"
@@ -55,6 +57,38 @@ TEST_CASE("aptmoe: equal runs decide alike, and another equation decides otherwi
   CHECK(digests("two", false) == one);
   CHECK(digests("printed", true) != one);
   CHECK(f.root("one") == f.root("printed"));
+}
+
+TEST_CASE("aptmoe: a step of a pipeline begins with updates of one layer after the other") {
+  SameBitsFixture f;
+  TrainConfig config = f.config_of({"olmoe", {}}, "x");
+  config.policy = "aptmoe";
+  config.recompute = Recompute::none;
+  config.devices = f.with_costs("2xvirtual,host");
+  unbind_thread();
+  RecordingReporter reporter;
+  const PlannedRun run(config, open_model(config), reporter);
+  const Schedule& list = run.model.plan.train->schedule;
+  REQUIRE((list.rotates && list.decides));
+  REQUIRE(list.places[kHostPlace].lanes == 2);
+  std::map<BlockId, int> updated;
+  std::vector<const Task*> updates;
+  for (const Task& task : list.tasks) {
+    if (task.kind != TaskKind::update) continue;
+    updates.push_back(&task);
+    for (const BlockUse& use : task.blocks) {
+      for (BlockId b = use.begin; b < use.end; ++b) ++updated[b];
+    }
+  }
+  CHECK(updated.size() == run.model.table.blocks().size());
+  for (const auto& [block, times] : updated) CHECK(times == 1);
+  // The embedding is one block. Both streams of the host update the first layer.
+  REQUIRE(updates.size() > 3);
+  CHECK(updates[0]->layer == -1);
+  CHECK(updates[1]->layer == 0);
+  CHECK(updates[2]->layer == 0);
+  CHECK(updates[1]->stream != updates[2]->stream);
+  CHECK(updates[3]->layer == 1);
 }
 
 TEST_CASE("aptmoe: a run that was stopped repeats decisions and bits") {

@@ -419,6 +419,15 @@ void LayerTasks::add_updates_through(int32_t layer) {
   }
 }
 
+void LayerTasks::add_first_updates(int32_t last) {
+  if (!is_rotated_ || !input_.decides) return;
+  std::set<Place> places;
+  for (const Block& block : input_.table.blocks()) places.insert(block.place);
+  for (; next_update_ <= std::min(last, static_cast<int32_t>(input_.spec.layers)); ++next_update_) {
+    for (const Place place : places) builder_.add_update_by_lanes(next_update_, place);
+  }
+}
+
 void LayerTasks::add_updates_ahead(int32_t first, int32_t last, double part) {
   if (!is_rotated_ || !input_.decides || first > last) return;
   const auto all = static_cast<double>((last - first + 1) * kUpdateShares);

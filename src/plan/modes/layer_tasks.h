@@ -61,6 +61,10 @@ class LayerTasks {
   /// If the schedule rotates: the updates of all layers up to this one that are not there yet. For a stage
   /// behind the first, before its first pass: its cores of the host have nothing else to do until then.
   void add_updates_of_stage(int32_t last);
+  /// If the schedule rotates and a rule decides: the updates of all layers up to this one, one layer
+  /// after the other, each by all cores of the host. Before the first task, for the first stage of each
+  /// device: the first device waits for its first layer alone, and the others for those before theirs.
+  void add_first_updates(int32_t last);
   /// If the schedule rotates and a rule decides: this part of the updates of these layers, as far as
   /// they are not there yet, in small tasks. Between the tasks of another stage at the same device, whose
   /// experts on the host would wait for a whole layer's updates.

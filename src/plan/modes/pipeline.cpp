@@ -267,6 +267,7 @@ class StageTasks {
 
  private:
   void add_forward(const Stage& stage, int32_t m) {
+    if (m == 0 && &stage == stages_.data()) tasks_.add_first_updates(last_of_first_round());
     if (m == 0 && stage.first >= 0) tasks_.add_updates_of_stage(stage.last);
     const Stage* const next = next_at(stage);
     const double layers = stage.last - stage.first + 1, passes = micro_batches_;
@@ -282,6 +283,16 @@ class StageTasks {
       const double done = m + (layer - stage.first + 1) / layers;
       tasks_.add_updates_ahead(next->first, next->last, done / passes);
     }
+  }
+  /// The last layer before a device has a second stage.
+  int32_t last_of_first_round() const {
+    std::set<Place> seen;
+    int32_t last = -1;
+    for (const Stage& stage : stages_) {
+      if (!seen.insert(stage.place).second) break;
+      last = stage.last;
+    }
+    return last;
   }
   /// The stage that the device of this one computes behind it; null: none.
   const Stage* next_at(const Stage& stage) const {

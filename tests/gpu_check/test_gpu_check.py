@@ -203,7 +203,18 @@ class Time(Case):
         self.assertEqual((c.rows[0].part, c.rows[0].result), ("moe", NOT_RUN))
 
     def test_reserves_fit_the_budget(self):
-        self.assertLess(sum(reserve for *_, reserve in main.PARTS), main.BUDGET)
+        reserves = sum(reserve for *_, reserve in main.PARTS)
+        self.assertLess(reserves + main.spare(main.BUDGET), main.BUDGET)
+
+    def test_the_whole_call_ends_within_its_budget(self):
+        alarms = []
+        with mock.patch.object(main.signal, "setitimer", lambda _, seconds: alarms.append(seconds)), \
+                mock.patch.object(main.signal, "signal"), \
+                mock.patch.object(main, "find_place", side_effect=check.Ended("the test")), \
+                mock.patch("sys.argv", ["gpu_check", "--budget", "100"]), \
+                mock.patch("sys.stderr", io.StringIO()):
+            self.assertEqual(main.main(), 1)
+        self.assertEqual(alarms, [95])
 
     def test_a_small_budget_leaves_every_part_its_share(self):
         c = self.make(seconds=54)

@@ -121,11 +121,9 @@ std::vector<std::string> domain_lines(const PlacedModel& model) {
   const std::vector<DomainLevel>& levels = model.plan.shards.levels;
   if (levels.empty()) return {};
   const ExpertDomains domains(levels);
-  std::vector<std::string> lines{
-      fmt::format("expert domains: {} of {} ranks hold the same experts ({} of {} by level); {} "
-                  "ranks share them",
-                  domains.size(), domains.ranks(), sizes_text(sizes_of(levels)),
-                  sizes_text(ranks_of(levels)), domains.sharing())};
+  std::vector<std::string> lines{fmt::format(
+      "expert domains: each expert is at {} of {} ranks (domains of {}, on levels of {})",
+      domains.size(), domains.ranks(), sizes_text(sizes_of(levels)), sizes_text(ranks_of(levels)))};
   if (!model.domains) return lines;
   for (const DomainForecast::Candidate& each : model.domains->candidates) {
     const std::string step = each.time_s ? fmt::format("a step takes {:.4g} s", *each.time_s)

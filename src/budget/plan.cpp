@@ -298,10 +298,11 @@ class PlanMaker {
     for (size_t at = 0; at < places.size(); ++at) {
       const auto place = static_cast<Place>(at);
       const Schedule* largest = schedules.front();
-      ScratchNeed scratch;
+      ScratchNeed scratch, sums;
       for (const Schedule* schedule : schedules) {
         if (arena_bytes(*schedule, place) > arena_bytes(*largest, place)) largest = schedule;
         scratch = max_of(scratch, scratch_of(*schedule, place));
+        sums = max_of(sums, schedule->sums_scratch);
       }
       if (place != kHostPlace && arena_bytes(*largest, place) == 0) continue;  // nothing runs there
       for (MemoryLine& line : arena_lines(*largest, place, request_.bounds_basis)) {
@@ -312,7 +313,7 @@ class PlanMaker {
       places[at].lines.push_back(
           {{MemoryUse::scratch},
            "scratch of kernels",
-           scratch_bytes(scratch, of) + (has_collectives ? collective_scratch_bytes(scratch) : 0),
+           scratch_bytes(scratch, of) + (has_collectives ? collective_scratch_bytes(sums) : 0),
            "derived: declared by kernels" +
                (of.host_reaches ? ", " + counted(workers_of(of), "worker") : "")});
     }

@@ -103,6 +103,7 @@ struct Schedule {
   std::vector<Task> tasks;
   std::vector<size_t> arena_bytes = {0};    // by place
   std::vector<ScratchNeed> scratch = {{}};  // of a compute stream, by place
+  ScratchNeed sums_scratch = {};            // of the stream of collectives
   size_t list_bytes = 0;                    // most that a task takes for lists (Body::lists)
   int64_t micro_batches = 1;
   int64_t tokens = 0;   // most tokens of a micro-batch

@@ -577,7 +577,8 @@ void ScheduleBuilder::append(TaskKind kind, const TaskShape& shape, RowRange row
     }
   }
   const auto at = static_cast<size_t>(shape.place);
-  schedule_.scratch[at] = max_of(schedule_.scratch[at], body.scratch(shape, *input_.ops[at]));
+  ScratchNeed& scratch = is_collective ? schedule_.sums_scratch : schedule_.scratch[at];
+  scratch = max_of(scratch, body.scratch(shape, *input_.ops[at]));
   schedule_.list_bytes = std::max(schedule_.list_bytes, body.lists(shape));
   schedule_.tasks.push_back(std::move(task));
 }

@@ -16,6 +16,7 @@ WorkspaceNeed workspace_need(std::span<const Schedule* const> schedules) {
       need.arena_bytes[place] = std::max(need.arena_bytes[place], s->arena_bytes[place]);
       need.scratch[place] = max_of(need.scratch[place], s->scratch[place]);
     }
+    need.sums_scratch = max_of(need.sums_scratch, s->sums_scratch);
     need.list_bytes = std::max(need.list_bytes, s->list_bytes);
     if (s->streams.size() > need.streams.size()) need.streams = s->streams;
   }
@@ -66,9 +67,10 @@ Workspace make_workspace(std::span<Device* const> devices, const WorkspaceNeed& 
     const bool has_lists = computes || plan.use == StreamUse::control;
     workspace.lists.push_back(std::make_unique<TaskLists>(has_lists ? need.list_bytes : 0));
     if (computes || sums) {
+      const ScratchNeed& scratch = sums ? need.sums_scratch : need.scratch[place];
       options.workers = sums ? 1 : team.workers;
-      options.scratch_bytes = need.scratch[place].shared;
-      options.worker_scratch_bytes = need.scratch[place].per_worker;
+      options.scratch_bytes = scratch.shared;
+      options.worker_scratch_bytes = scratch.per_worker;
     }
     workspace.streams.push_back(devices[place]->create_stream(options));
   }

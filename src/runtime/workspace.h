@@ -25,6 +25,7 @@ struct Workspace {
 struct WorkspaceNeed {
   std::vector<size_t> arena_bytes;   // by place
   std::vector<ScratchNeed> scratch;  // of a compute stream, by place
+  ScratchNeed sums_scratch = {};     // of the stream of collectives
   size_t list_bytes = 0;             // of a compute stream
   std::vector<StreamPlan> streams;
 };

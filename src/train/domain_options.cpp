@@ -68,9 +68,10 @@ void require_numbers(const TrainConfig& config) {
     if (levels[l] % (*config.domains)[l] == 0) continue;
     std::string divisors;
     for (int32_t d = 1; d <= levels[l]; ++d) {
-      if (levels[l] % d == 0) divisors += (divisors.empty() ? "" : ", ") + std::to_string(d);
+      if (levels[l] % d == 0)
+        divisors += (divisors.empty() ? "" : d == levels[l] ? " or " : ", ") + std::to_string(d);
     }
-    throw usage_error("{}: {} does not divide its level of {}; one of {} would do", given,
+    throw usage_error("{}: {} does not divide its level of {}; {} would do", given,
                       (*config.domains)[l], levels[l], divisors);
   }
 }

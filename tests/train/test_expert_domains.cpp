@@ -164,7 +164,7 @@ TEST_CASE("expert domains: sizes and levels that cannot be are refused with what
   const auto refused = [&](const std::string& part, const auto& change) {
     f.check_refused(f.config_of(kFull, "refused", 4, {{4}, {2}}), part, change);
   };
-  refused("one of 1, 2, 4 would do", [](TrainConfig& c) { c.domains = {{3}}; });
+  refused("1, 2 or 4 would do", [](TrainConfig& c) { c.domains = {{3}}; });
   refused("a number for each level", [](TrainConfig& c) { c.domains = {{2, 2}}; });
   refused("their product is 6", [](TrainConfig& c) { c.levels = {2, 3}; });
   refused("expert domains are those of", [](TrainConfig& c) { c.parallel = "ep"; });

@@ -120,7 +120,7 @@ TEST_CASE("options that contradict each other") {
   CHECK(refused({"--data", "-", "--eval-data", "-"}, "standard input (-) can be read only once"));
   CHECK(refused({"--grad-accum", "3", "--batch-tokens", "8192", "--seq-len", "1024"},
                 "8192 tokens are 8 micro-batches"));
-  CHECK(refused({"--levels", "2"}, "not in this version"));
+  CHECK(refused({"--wire", "dense"}, "not in this version"));
   CHECK(refused({"--devices", "host,host"}, "--devices: host twice"));
   CHECK(refused({"--devices", "gpu"},
                 "--devices: 'gpu': expected auto, host[:N], cuda:N or virtual"));

@@ -75,8 +75,8 @@ OptionValue levels_value() {
     options.levels = *levels;
     return std::nullopt;
   };
-  const auto get = [](const Options& options) {
-    return options.levels.empty() ? "" : yaml_text(numbers_text(options.levels));
+  const auto get = [](const Options& options) -> std::string {
+    return options.levels.empty() ? "null" : yaml_text(numbers_text(options.levels));
   };
   return {OptionKind::text, "G1,G2,...", "1 to 1024", single(set), get};
 }

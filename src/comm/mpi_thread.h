@@ -61,7 +61,7 @@ class MpiThread {
     int32_t rank = 0;
     std::vector<std::string> hosts;
     std::atomic<double> in_call_since = 0;  // steady seconds: when the thread was last in our code
-    std::unique_ptr<Watchdog> watchdog;  // once begun, if the ranks reach each other by TCP
+    std::unique_ptr<Watchdog> watchdog;     // once begun, if the ranks reach each other by TCP
     /// Under the mutex.
     bool has_given_up() const;
   };

@@ -40,10 +40,8 @@ class NcclCalls {
   /// Messages between the two move together, so ranks may send to each other.
   virtual NcclCode group_start() = 0;
   virtual NcclCode group_end() = 0;
-  virtual NcclCode send(const void* data, size_t bytes, int peer, void* comm,
-                        Stream& stream) = 0;
-  virtual NcclCode receive(void* data, size_t bytes, int peer, void* comm,
-                        Stream& stream) = 0;
+  virtual NcclCode send(const void* data, size_t bytes, int peer, void* comm, Stream& stream) = 0;
+  virtual NcclCode receive(void* data, size_t bytes, int peer, void* comm, Stream& stream) = 0;
 };
 
 /// The library, opened at the first call, for as long as the program runs. Null, with the reason in

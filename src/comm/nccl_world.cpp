@@ -100,7 +100,8 @@ class NcclGroup {
     std::vector<NcclId> ids(static_cast<size_t>(members.size()));
     std::vector<Bytes> from;
     for (NcclId& one : ids) from.push_back({reinterpret_cast<std::byte*>(one.data()), one.size()});
-    members.gather({0, 0}, {reinterpret_cast<const std::byte*>(id.data()), id.size()}, from)->wait();
+    members.gather({0, 0}, {reinterpret_cast<const std::byte*>(id.data()), id.size()}, from)
+        ->wait();
     finish("comm_init_rank",
            calls_.comm_init_rank(&comm_, members.size(), ids[0], members.rank(), *stream_));
     std::vector<Bytes> none(ids.size());
@@ -190,8 +191,8 @@ class NcclPending final : public Pending {
 
 class NcclCommunicator final : public Communicator {
  public:
-  NcclCommunicator(World& hosts, Device& device, NcclCalls& calls,
-                   Communicator& members, std::shared_ptr<SentBytes> sent)
+  NcclCommunicator(World& hosts, Device& device, NcclCalls& calls, Communicator& members,
+                   std::shared_ptr<SentBytes> sent)
       : Communicator(members.ranks(), hosts.rank(), std::move(sent)),
         group_(std::make_shared<NcclGroup>(hosts, device, calls, members)) {}
 

@@ -83,7 +83,8 @@ Socket connect_to(uint32_t host, uint16_t port) {
     if (errno != EINPROGRESS || !wait_for(socket, POLLOUT, kConnectSeconds)) return {};
     int error = 0;
     socklen_t size = sizeof error;
-    if (::getsockopt(socket.fd(), SOL_SOCKET, SO_ERROR, &error, &size) != 0 || error != 0) return {};
+    if (::getsockopt(socket.fd(), SOL_SOCKET, SO_ERROR, &error, &size) != 0 || error != 0)
+      return {};
   }
   send_at_once(socket);
   return socket;
@@ -114,13 +115,14 @@ Socket::~Socket() {
 }
 
 PeerListener::PeerListener(int32_t rank) : rank_(rank) {
-  socket_ = Socket(
-      checked(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), "the watchdog: socket"));
+  socket_ = Socket(checked(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0),
+                           "the watchdog: socket"));
   sockaddr_in own{};
   own.sin_family = AF_INET;
   own.sin_addr.s_addr = htonl(INADDR_ANY);
   socklen_t size = sizeof own;
-  checked(::bind(socket_.fd(), reinterpret_cast<const sockaddr*>(&own), size), "the watchdog: bind");
+  checked(::bind(socket_.fd(), reinterpret_cast<const sockaddr*>(&own), size),
+          "the watchdog: bind");
   checked(::listen(socket_.fd(), SOMAXCONN), "the watchdog: listen");
   checked(::getsockname(socket_.fd(), reinterpret_cast<sockaddr*>(&own), &size),
           "the watchdog: getsockname");
@@ -134,7 +136,8 @@ PeerListener::PeerListener(int32_t rank) : rank_(rank) {
   for (const bool loopback : {false, true}) {
     for (const ifaddrs* one = list; one != nullptr; one = one->ifa_next) {
       if (one->ifa_addr == nullptr || one->ifa_addr->sa_family != AF_INET) continue;
-      if (((one->ifa_flags & IFF_LOOPBACK) != 0) != loopback || (one->ifa_flags & IFF_UP) == 0) continue;
+      if (((one->ifa_flags & IFF_LOOPBACK) != 0) != loopback || (one->ifa_flags & IFF_UP) == 0)
+        continue;
       if (address_.count == address_.hosts.size()) break;
       sockaddr_in found{};
       std::memcpy(&found, one->ifa_addr, sizeof found);

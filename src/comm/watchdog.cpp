@@ -147,8 +147,8 @@ class Watchdog::Loop {
 
   void read(int32_t rank, Peer& peer) {
     for (;;) {
-      const ssize_t n = ::recv(peer.socket.fd(), peer.in.data() + peer.have,
-                               peer.in.size() - peer.have, 0);
+      const ssize_t n =
+          ::recv(peer.socket.fd(), peer.in.data() + peer.have, peer.in.size() - peer.have, 0);
       if (n < 0 && errno == EINTR) continue;
       if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
       if (n <= 0) {

@@ -24,8 +24,8 @@ struct NcclRun {
 using Plant = std::function<void(int32_t rank, FakeNccl& nccl)>;
 
 /// `plant`: before a rank begins.
-NcclRun run_on_nccl(int32_t ranks, bool checked, const RankProgram& program, const Plant& plant = {},
-                    bool says = true) {
+NcclRun run_on_nccl(int32_t ranks, bool checked, const RankProgram& program,
+                    const Plant& plant = {}, bool says = true) {
   ThreadWorldOptions options;
   options.ranks = ranks;
   std::vector<std::unique_ptr<World>> worlds = make_thread_worlds(options);

@@ -60,7 +60,8 @@ class WatchedRank {
     calls.in_call_since = [this] {
       return mpi_hangs_since > 0 ? mpi_hangs_since.load() : steady_seconds();
     };
-    watchdog = std::make_unique<Watchdog>(rank, std::move(hosts), std::move(peers), std::move(calls));
+    watchdog =
+        std::make_unique<Watchdog>(rank, std::move(hosts), std::move(peers), std::move(calls));
   }
   std::string line() const {
     const std::lock_guard lock(mutex_);

@@ -190,7 +190,9 @@ void FakeNccl::run(Group& group) {
     auto& lane = fabric_.lanes[receive.lane];
     if (receive.done || lane.empty()) continue;
     // Of several from one rank, in order.
-    const auto is_earlier = [&](const Group::Receive& r) { return r.lane == receive.lane && !r.done; };
+    const auto is_earlier = [&](const Group::Receive& r) {
+      return r.lane == receive.lane && !r.done;
+    };
     if (std::any_of(group.receives.begin(), group.receives.begin() + static_cast<std::ptrdiff_t>(i),
                     is_earlier)) {
       continue;
@@ -201,8 +203,9 @@ void FakeNccl::run(Group& group) {
     lane.pop_front();
     receive.done = true;
   }
-  group.done = std::ranges::all_of(group.receives, &Group::Receive::done) &&
-               std::ranges::all_of(group.sends, [](const auto& send) { return send.second->taken; });
+  group.done =
+      std::ranges::all_of(group.receives, &Group::Receive::done) &&
+      std::ranges::all_of(group.sends, [](const auto& send) { return send.second->taken; });
 }
 
 void FakeNccl::run_all() {

@@ -47,8 +47,8 @@ bool look_up_all(void* library, NcclLibrary& to) {
          look_up(library, "ncclCommDestroy", to.comm_destroy) &&
          look_up(library, "ncclCommAbort", to.comm_abort) &&
          look_up(library, "ncclGroupStart", to.group_start) &&
-         look_up(library, "ncclGroupEnd", to.group_end) &&
-         look_up(library, "ncclSend", to.send) && look_up(library, "ncclRecv", to.receive);
+         look_up(library, "ncclGroupEnd", to.group_end) && look_up(library, "ncclSend", to.send) &&
+         look_up(library, "ncclRecv", to.receive);
 }
 
 cudaStream_t handle_of(Stream& stream) {
@@ -98,13 +98,11 @@ class Nccl final : public NcclCalls {
   }
   NcclCode group_start() override { return nccl_.group_start(); }
   NcclCode group_end() override { return nccl_.group_end(); }
-  NcclCode send(const void* data, size_t bytes, int peer, void* comm,
-                Stream& stream) override {
+  NcclCode send(const void* data, size_t bytes, int peer, void* comm, Stream& stream) override {
     return nccl_.send(data, bytes, ncclInt8, peer, static_cast<ncclComm_t>(comm),
                       handle_of(stream));
   }
-  NcclCode receive(void* data, size_t bytes, int peer, void* comm,
-                Stream& stream) override {
+  NcclCode receive(void* data, size_t bytes, int peer, void* comm, Stream& stream) override {
     return nccl_.receive(data, bytes, ncclInt8, peer, static_cast<ncclComm_t>(comm),
                          handle_of(stream));
   }

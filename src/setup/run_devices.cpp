@@ -14,6 +14,7 @@
 #include "ops/registry.h"
 #include "runtime/library_check.h"
 #include "setup/described_places.h"
+#include "setup/gpu_addresses.h"
 #include "setup/host_nodes.h"
 #include "setup/place_costs.h"
 #include "setup/stream_teams.h"
@@ -292,6 +293,19 @@ void set_cuda_back_end(const CudaBackEnd& given) { back_end() = given; }
 bool finds_gpus() {
   std::string why_not;
   return find_cuda(why_not) != nullptr;
+}
+
+std::vector<GpuAddress> gpu_addresses(const std::string& devices) {
+  std::vector<GpuAddress> found;
+  for (const DeviceItem& item : parse_device_list(devices)) {
+    if (item.kind != DeviceKind::cuda) continue;
+    std::string why_not;
+    CudaCalls* const calls = find_cuda(why_not);
+    CudaDeviceInfo info;
+    if (calls == nullptr || calls->device_info(item.number, &info) != kCudaOk) continue;
+    if (!info.bus_id.empty()) found.push_back({item.name(), info.bus_id});
+  }
+  return found;
 }
 
 bool names_gpu(const std::string& devices) { return has_gpu(read_list(devices)); }

@@ -11,9 +11,12 @@
 #include "base/file_ops.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/setting.h"
 #include "comm/checking_world.h"
 #include "comm/mpi_world.h"
 #include "data/samples/row_key.h"
+#include "setup/gpu_addresses.h"
+#include "train/rank_options.h"
 #include "train/rank_texts.h"
 
 namespace hearth {
@@ -35,6 +38,29 @@ JsonArray own_cpus() {
 /// What ranks tell each other at the start.
 JsonObject machine_record() {
   return {{"cpus", own_cpus()}, {"cpus_online", int64_t{sysconf(_SC_NPROCESSORS_ONLN)}}};
+}
+
+/// The GPUs that a rank is to compute with. Devices that no rank could have are refused later.
+JsonArray own_gpus(TrainConfig config, int32_t ranks, int32_t rank) {
+  config.process_ranks = ranks;
+  JsonArray gpus;
+  try {
+    config = with_devices_of_rank(std::move(config), rank);
+    for (const GpuAddress& gpu : gpu_addresses(config.devices)) {
+      gpus.emplace_back(JsonObject{{"name", gpu.name}, {"address", gpu.address}});
+    }
+  } catch (const Error&) {
+    gpus.clear();
+  }
+  return gpus;
+}
+
+std::vector<GpuAddress> gpus_in(const Json& record) {
+  std::vector<GpuAddress> gpus;
+  for (const Json& gpu : record.find("gpus")->as_array()) {
+    gpus.push_back({gpu.find("name")->as_string(), gpu.find("address")->as_string()});
+  }
+  return gpus;
 }
 
 /// Of a rank from rank 0. Values that are texts; files are named by the field alone.
@@ -102,6 +128,7 @@ std::optional<RankEnding> LaunchedRanks::compare_start(const TrainConfig& config
   fields.emplace_back("program", digest_of_file("/proc/self/exe", [](uint64_t) {}).hex());
   JsonObject record = machine_record();
   record.emplace_back("fields", std::move(fields));
+  record.emplace_back("gpus", own_gpus(config, team_->size(), team_->rank()));
   return compare(Json(std::move(record)).dump());
 }
 
@@ -139,11 +166,33 @@ std::optional<RankEnding> LaunchedRanks::compare(const std::string& own) {
     return ending;
   }
   count_cpus(records);
-  const auto found = first_difference(fields);
-  if (!found) return std::nullopt;
   RankEnding ending{ExitCode::usage, {}};
-  if (leads()) ending.lines.push_back(text_of(*found, *world_));
+  if (const auto found = first_difference(fields)) {
+    if (leads()) ending.lines.push_back(text_of(*found, *world_));
+    return ending;
+  }
+  const std::string shared = shared_gpu_text(records);
+  if (shared.empty()) return std::nullopt;
+  if (leads()) ending.lines.push_back(shared);
   return ending;
+}
+
+/// Empty: each rank has GPUs of its own.
+std::string LaunchedRanks::shared_gpu_text(const std::vector<Json>& records) const {
+  std::vector<std::string> hosts;
+  std::vector<std::vector<GpuAddress>> gpus;
+  for (size_t rank = 0; rank < records.size(); ++rank) {
+    hosts.push_back(world_->host(static_cast<int32_t>(rank)));
+    gpus.push_back(gpus_in(records[rank]));
+  }
+  const auto found = find_shared_gpu(hosts, gpus);
+  if (!found) return {};
+  const auto named = [&](int rank) { return named_rank(rank, hosts[static_cast<size_t>(rank)]); };
+  return fmt::format(
+      "{} has the GPU of {}: {}, at {}; each rank needs a GPU of its own: {} '0=cuda:0;1=cuda:1', "
+      "or another CUDA_VISIBLE_DEVICES for each",
+      named(found->rank), named(found->other), found->gpu.name, found->gpu.address,
+      spelled(Setting::rank_devices));
 }
 
 void LaunchedRanks::count_cpus(const std::vector<Json>& records) {

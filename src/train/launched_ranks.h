@@ -52,6 +52,7 @@ class LaunchedRanks {
  private:
   std::optional<RankEnding> compare(const std::string& own);
   void count_cpus(const std::vector<Json>& records);
+  std::string shared_gpu_text(const std::vector<Json>& records) const;
 
   std::unique_ptr<World> world_;
   std::unique_ptr<RankTeam> team_;

@@ -1,4 +1,6 @@
 // NCCL, loaded at run time, so that the program also starts without it.
+#include "comm/nccl_calls.h"
+
 #include <dlfcn.h>
 #include <nccl.h>
 
@@ -6,7 +8,6 @@
 #include <memory>
 #include <string>
 
-#include "comm/nccl_calls.h"
 #include "device/cuda_stream.h"
 
 namespace hearth {

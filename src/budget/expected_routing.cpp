@@ -27,7 +27,8 @@ std::vector<int64_t> in_shares(std::vector<double> counts, int64_t total) {
   }
   std::vector<size_t> order(counts.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::ranges::stable_sort(order, [&](size_t a, size_t b) { return remainders[a] > remainders[b]; });
+  std::ranges::stable_sort(order,
+                           [&](size_t a, size_t b) { return remainders[a] > remainders[b]; });
   int64_t left = total - std::accumulate(whole.begin(), whole.end(), int64_t{0});
   for (size_t i = 0; left > 0; i = (i + 1) % order.size(), --left) ++whole[order[i]];
   return whole;
@@ -45,8 +46,7 @@ std::shared_ptr<const ExpectedRouting> routing_like(const ExpertCounts& counts,
   std::map<int64_t, ByLayer> known;
   std::vector<int64_t> choices;
   for (const BatchWork& batch : batches) {
-    const int64_t of =
-        std::llround(batch.tokens * static_cast<double>(spec.experts_per_token));
+    const int64_t of = std::llround(batch.tokens * static_cast<double>(spec.experts_per_token));
     choices.push_back(of);
     ByLayer& layers = known[of];
     if (!layers.empty()) continue;
@@ -57,8 +57,8 @@ std::shared_ptr<const ExpectedRouting> routing_like(const ExpertCounts& counts,
     }
   }
   ExpectedRouting routing;
-  routing.choices = [known = std::move(known), choices = std::move(choices)](
-                        int64_t, int32_t layer, int32_t micro_batch) {
+  routing.choices = [known = std::move(known), choices = std::move(choices)](int64_t, int32_t layer,
+                                                                             int32_t micro_batch) {
     const ByLayer& layers = known.at(choices[static_cast<size_t>(micro_batch)]);
     return std::span<const int64_t>(layers[static_cast<size_t>(layer)]);
   };

@@ -26,15 +26,62 @@ std::vector<double> norms_by_rank(const RankCosts& costs, const ParameterTable& 
   return norms;
 }
 
-/// What the end of a shard adds, puts aside and clears (comm/shard_sum.h), per gradient.
-double shard_end_bytes(const RankShards& shards, int32_t number) {
-  const ShardRange range = shards.range();
+/// What the end of a shard of a range adds, puts aside and clears (comm/shard_sum.h), per gradient.
+double shard_end_bytes(int32_t shards, ShardRange range, int32_t number) {
   const int32_t shard = range.begin + number;
   const auto sums = [&](int32_t end) {
-    return static_cast<double>(subtrees_of(shards.shards, {range.begin, end}).size());
+    return static_cast<double>(subtrees_of(shards, {range.begin, end}).size());
   };
   const double adds = sums(shard) + 1 - sums(shard + 1);
   return kAdd * adds + (shard + 1 == range.end ? 0 : kCopy + kClear);
+}
+
+/// What joins the sums of an expert that ranks share, one of the shards of each rank of the group.
+double join_bytes(const RankCosts& costs, BlockId block) {
+  const RankShards& shards = costs.shards;
+  double joins = 0;
+  for (int32_t guest = 0; guest < shards.group().ranks; ++guest) {
+    if (!shards.group().has_tokens(guest)) continue;
+    const ShardRange range = shards.map().of(shards.member(guest));
+    joins += static_cast<double>(subtrees_of(shards.shards, range).size());
+  }
+  for (const BlockShare& share : costs.owners.shares(block)) {
+    if (share.rank != shards.rank) continue;
+    joins -= static_cast<double>(subtrees_of(shards.shards, share.shards).size());
+  }
+  return joins * (kAdd + kClear);
+}
+
+/// Whether a rank has sums of other ranks' shards of a block, too.
+bool is_shared(const RankCosts& costs, BlockId block) {
+  const RankShards& shards = costs.shards;
+  std::vector<ShardRange> own;
+  for (const BlockShare& share : costs.owners.shares(block)) {
+    if (share.rank == shards.rank) own.push_back(share.shards);
+  }
+  return !own.empty() && !(own.size() == 1 && shards.computes() && own[0] == shards.range());
+}
+
+/// Of a rank, what the end of a shard takes of a block.
+double end_bytes(const RankCosts& costs, BlockId block, int32_t number) {
+  const RankShards& shards = costs.shards;
+  if (shards.ranks > 1 && !costs.owners.uses(block, shards.rank)) return 0;
+  if (shards.ranks == 1 || !is_shared(costs, block)) {
+    return shards.computes() ? shard_end_bytes(shards.shards, shards.range(), number) : 0;
+  }
+  double bytes = 0;
+  for (int32_t guest = 0; guest < shards.group().ranks; ++guest) {
+    if (!shards.group().has_tokens(guest)) continue;
+    bytes += shard_end_bytes(shards.shards, shards.map().of(shards.member(guest)), number);
+  }
+  return bytes + (number + 1 == shards.count() ? join_bytes(costs, block) : 0);
+}
+
+/// Of a rank that has one shard, and shared experts at the host: `reduce` joins their sums.
+double joined_in_reduce(const RankCosts& costs, const ParameterTable& table, BlockId block) {
+  const bool joins = costs.shards.count() == 1 && table.block(block).place == kHostPlace &&
+                     is_shared(costs, block);
+  return joins ? join_bytes(costs, block) : 0;
 }
 
 /// By rank: what it adds of gradients that it owns, and clears of those that it does not.
@@ -118,16 +165,20 @@ Traffic traffic_of(const Task& task, const RankCosts& costs, const ParameterTabl
 
 double swept_bytes(const Task& task, const RankCosts& costs, const ParameterTable& table) {
   if (task.kind == TaskKind::shard) {
-    double elements = 0;
+    double swept = 0;
     for (BlockId block = 0; block < std::ssize(table.blocks()); ++block) {
-      if (table.block(block).place == task.place) elements += trained_elements(table, block);
+      if (table.block(block).place != task.place) continue;
+      swept += trained_elements(table, block) * end_bytes(costs, block, task.layer);
     }
-    return elements * shard_end_bytes(costs.shards, task.layer);
+    return swept;
   }
   std::vector<double> bytes(static_cast<size_t>(costs.shards.ranks));
   for (const BlockUse& use : task.blocks) {
     for (BlockId block = use.begin; task.kind == TaskKind::reduce && block < use.end; ++block) {
-      add_sums(block, trained_elements(table, block), costs.owners, bytes);
+      const double elements = trained_elements(table, block);
+      add_sums(block, elements, costs.owners, bytes);
+      bytes[static_cast<size_t>(costs.shards.rank)] +=
+          elements * joined_in_reduce(costs, table, block);
     }
   }
   return *std::ranges::max_element(bytes);

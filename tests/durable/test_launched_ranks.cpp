@@ -353,7 +353,8 @@ TEST_CASE("launched ranks: a stopped one is noticed") {
 TEST_CASE("launched ranks: one that is stopped most of the time is no alarm") {
   const Launched f;
   const std::string run = f.tiny.d / "run";
-  Process process(HEARTH_MPIEXEC, f.start({{4, {}, f.train("run", 100000, {"--rank-limit", "3s"})}}));
+  Process process(HEARTH_MPIEXEC,
+                  f.start({{4, {}, f.train("run", 100000, {"--rank-limit", "3s"})}}));
   REQUIRE(process.wait_until([&] { return has_steps(run, 10); }));
   for (const int rank : {1, 0}) {
     const pid_t id = process_of(run, rank);

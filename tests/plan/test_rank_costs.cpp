@@ -157,6 +157,42 @@ TEST_CASE("rank costs: sums read two gradients and write one") {
   CHECK(four.swept(TaskKind::shard) == Approx((3 * 12 + 3 * 12) * four.elements));
 }
 
+TEST_CASE("rank costs: shared experts have sums of each rank of the group\\, and join them") {
+  // Two shards of each of two ranks. The first is put aside and cleared, and the second added to it.
+  const double each_rank = 12 + 12;
+  for (const int32_t rank : {0, 1}) {
+    const RankStepCase step(RankShards{4, 2, rank, true, 2});
+    double dense = 0, experts = 0;
+    for (BlockId id = 0; id < std::ssize(step.model.table.blocks()); ++id) {
+      const Block& block = step.model.table.block(id);
+      double elements = 0;
+      for (TensorId t = block.begin; t < block.end; ++t) {
+        elements += static_cast<double>(step.model.table.tensor(t).size());
+      }
+      if (block.kind != BlockKind::expert) dense += elements;
+      if (block.kind == BlockKind::expert && step.costs.owners.uses(id, rank)) experts += elements;
+    }
+    REQUIRE(experts > 0);
+    CHECK(step.swept(TaskKind::shard) ==
+          Approx(each_rank * dense + (2 * each_rank + 12 + 4) * experts));
+  }
+  // One shard of each rank: no task ends it, and what sends gradients joins.
+  for (const RankShards& shards : {RankShards{2, 2, 0, true, 2}, RankShards{4, 4, 0, true, 2}}) {
+    RankStepCase step(shards);
+    CHECK(step.swept(TaskKind::shard) == 0);
+    const double joined = step.swept(TaskKind::reduce);
+    double experts = 0;
+    for (BlockId id = 0; id < std::ssize(step.model.table.blocks()); ++id) {
+      if (step.model.table.block(id).kind != BlockKind::expert) continue;
+      if (!step.costs.owners.uses(id, 0)) continue;
+      for (TensorId t = step.model.table.block(id).begin; t < step.model.table.block(id).end; ++t) {
+        experts += static_cast<double>(step.model.table.tensor(t).size());
+      }
+    }
+    CHECK(joined >= (12 + 4) * experts);
+  }
+}
+
 /// Predicted seconds of a step.
 struct StepSeconds {
   double simulated = 0;

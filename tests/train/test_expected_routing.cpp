@@ -21,7 +21,9 @@ ModelSpec spec_of(int64_t layers, int64_t experts) {
   return spec;
 }
 
-std::vector<int64_t> list_of(std::span<const int64_t> counts) { return {counts.begin(), counts.end()}; }
+std::vector<int64_t> list_of(std::span<const int64_t> counts) {
+  return {counts.begin(), counts.end()};
+}
 
 TEST_CASE("expected routing: choices of a micro-batch in the shares of the counts") {
   const ModelSpec spec = spec_of(2, 4);

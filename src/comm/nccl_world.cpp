@@ -48,26 +48,23 @@ class NcclGroup {
     at_ = operation.point;
     hosts_.beat();
     if (comm_ == nullptr) throw device_error("NCCL: the group was given up");
-    copy_own(operation, own);
-    check("group_start", calls_.group_start());
-    for (const Outgoing& message : operation.out) {
-      if (message.to == own || message.bytes.bytes == 0) continue;
-      check("send",
-            calls_.send(message.bytes.data, message.bytes.bytes, message.to, comm_, *stream_));
+    try {
+      issue_messages(operation, own);
+    } catch (...) {  // what was issued before may be under way
+      abort();
+      try {
+        stream_->synchronize();
+      } catch (const Error&) {
+      }
+      throw;
     }
-    for (const Incoming& message : operation.in) {
-      if (message.from == own || message.bytes.bytes == 0) continue;
-      check("receive",
-            calls_.receive(message.bytes.data, message.bytes.bytes, message.from, comm_, *stream_));
-    }
-    finish("group_end", calls_.group_end());
     std::unique_ptr<Event> event = device_.create_event();
     device_.record(*event, *stream_);
     return event;
   }
 
   bool reached(Event& event, const CommPoint& point) {
-    if (event.reached()) return true;
+    if (comm_ != nullptr && event.reached()) return true;  // what was aborted is reached, too
     at_ = point;
     NcclCode state = kNcclOk;
     try {
@@ -94,6 +91,22 @@ class NcclGroup {
   }
 
  private:
+  void issue_messages(const Operation& operation, int32_t own) {
+    copy_own(operation, own);
+    check("group_start", calls_.group_start());
+    for (const Outgoing& message : operation.out) {
+      if (message.to == own || message.bytes.bytes == 0) continue;
+      check("send",
+            calls_.send(message.bytes.data, message.bytes.bytes, message.to, comm_, *stream_));
+    }
+    for (const Incoming& message : operation.in) {
+      if (message.from == own || message.bytes.bytes == 0) continue;
+      check("receive",
+            calls_.receive(message.bytes.data, message.bytes.bytes, message.from, comm_, *stream_));
+    }
+    finish("group_end", calls_.group_end());
+  }
+
   void meet(Communicator& members) {
     NcclId id{};
     if (members.rank() == 0) check("get_unique_id", calls_.get_unique_id(&id));

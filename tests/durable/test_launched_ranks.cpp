@@ -350,6 +350,35 @@ TEST_CASE("launched ranks: a stopped one is noticed") {
   CHECK(event.find("collective")->as_string().find(' ') != std::string::npos);
 }
 
+// As srun does, where Open MPI's launcher ends the others by itself.
+TEST_CASE("launched ranks: all that are left name the one that died") {
+  const Launched f;
+  const Words recovery{"--enable-recovery"};
+  Start probe;
+  probe.words = {"--enable-recovery", "--version"};
+  if (run(HEARTH_MPIEXEC, probe).code != 0) SKIP("the launcher cannot let ranks live");
+  const std::string run = f.tiny.d / "run";
+  Process process(HEARTH_MPIEXEC, f.start({{4, recovery, f.train("run", 100000)}}));
+  REQUIRE(process.wait_until([&] { return has_steps(run, 60); }));
+  const pid_t id = process_of(run, 2);
+  REQUIRE(id > 0);
+  const double killed = now();
+  ::kill(id, SIGKILL);
+  const Ended ended = process.wait(60);
+  INFO(ended.err);
+  CHECK(now() - killed < 5 + 10);  // of the launcher itself, some
+  const Words lines = own_lines(ended);
+  CHECK(lines.size() == 3);
+  for (const std::string& line : lines) {
+    CHECK(line.starts_with("hearth: rank 2 (host "));
+    CHECK(line.find(") died, in ") != line.npos);
+  }
+  const Json event = last_event(run, "rank_failed");
+  REQUIRE(event.is_object());
+  CHECK(event.find("rank")->as_int() == 2);
+  CHECK(event.find("why")->as_string() == "died");
+}
+
 TEST_CASE("launched ranks: one that is stopped most of the time is no alarm") {
   const Launched f;
   const std::string run = f.tiny.d / "run";

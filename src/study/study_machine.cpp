@@ -94,6 +94,18 @@ CostTable estimated_host_table(const StudyShape& shape, int cores_per_gpu, int g
   return {std::move(entries), {}};
 }
 
+namespace {
+
+CostTable without_updates(const CostTable& table) {
+  std::vector<CostEntry> entries = table.entries();
+  std::erase_if(entries, [](const CostEntry& of) {
+    return of.kind == TaskKind::update || of.kind == TaskKind::norm;
+  });
+  return {std::move(entries), table.links()};
+}
+
+}  // namespace
+
 std::shared_ptr<const DescribedMachine> described(const StudyMachine& machine,
                                                   const StudyShape& shape) {
   auto of = std::make_shared<DescribedMachine>();
@@ -108,10 +120,11 @@ std::shared_ptr<const DescribedMachine> described(const StudyMachine& machine,
                        ? machine.gpu
                        : std::make_shared<const CostTable>(estimated_gpu_table(shape));
   for (int i = 0; i < machine.gpus; ++i) of->tables["virtual:" + std::to_string(i)] = gpu;
-  of->tables["host"] = machine.host != nullptr
-                           ? machine.host
-                           : std::make_shared<const CostTable>(
-                                 estimated_host_table(shape, machine.cores_per_gpu, machine.gpus));
+  const CostTable host = machine.host != nullptr
+                             ? *machine.host
+                             : estimated_host_table(shape, machine.cores_per_gpu, machine.gpus);
+  of->tables["host"] =
+      std::make_shared<const CostTable>(machine.updates ? host : without_updates(host));
   return of;
 }
 

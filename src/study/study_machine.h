@@ -20,6 +20,7 @@ struct StudyMachine {
   double root_bytes_per_s = 0;       // of each root complex, in each direction; 0: no limit
   int cores_per_gpu = 14;
   uint64_t gpu_memory = 40'000'000'000;
+  bool updates = true;  // false: those of the optimizer, and the norm, take no time
   std::shared_ptr<const CostTable> gpu = {}, host = {};  // null: estimated for the shape
 };
 

@@ -198,6 +198,34 @@ TEST_CASE("simulate step: what changes a step, changes its time") {
   CHECK(time({"--skew", "0.2"}, "mobius") == Approx(time({}, "mobius")).epsilon(0.02));
 }
 
+TEST_CASE("simulate step: auto becomes what the routing of the study makes fastest") {
+  const Json rows = rows_of({"--shape", "S-8", "--gpus", "2", "--skew", "0.6", "--batch", "64",
+                             "--policy", "aptmoe,mobius,auto", "--json"});
+  const double own = step_s(rows, "auto");
+  for (const char* other : {"aptmoe", "mobius"}) {
+    INFO(other);
+    CHECK(own <= 1.0101 * step_s(rows, other));
+  }
+  const std::string became = rows.as_array().back().find("became")->as_string();
+  if (became == "aptmoe" || became == "mobius") CHECK(own == Approx(step_s(rows, became)));
+}
+
+TEST_CASE("simulate step: without updates, and with little memory") {
+  const std::vector<std::string> words{"--shape", "S-8",      "--gpus", "2",     "--skew",
+                                       "0.6",     "--policy", "mobius", "--json"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), words.begin(), words.end());
+    return more;
+  };
+  const double usual = step_s(rows_of(words), "mobius");
+  CHECK(step_s(rows_of(with({"--updates", "off"})), "mobius") < 0.99 * usual);
+  CHECK(step_s(rows_of(with({"--updates", "on"})), "mobius") == usual);
+  CHECK(step_s(rows_of(with({"--gpu-memory", "3G"})), "mobius") > 1.01 * usual);
+  const ProgramResult told = step(with({"--gpu-memory", "10M"}));
+  CHECK(told.exit_code == 2);
+  CHECK(told.err.find("does not fit 2 GPUs of 0.01 GB") != std::string::npos);
+}
+
 TEST_CASE("simulate step: cost tables and a trace") {
   const TemporaryDirectory dir;
   const std::string table = dir.path() + "/slow.json", trace = dir.path() + "/trace.json";

@@ -66,6 +66,7 @@ StepStudy study_of(const Options& options) {
   machine.link_bytes_per_s = static_cast<double>(options.gpu_link);
   machine.root_bytes_per_s = static_cast<double>(options.root_link);
   machine.cores_per_gpu = options.cores_per_gpu;
+  machine.gpu_memory = options.study_gpu_memory;
   machine.gpu = table_from(options.gpu_costs);
   machine.host = table_from(options.host_costs);
   study.batch = options.study_batch;
@@ -81,12 +82,13 @@ StepStudy study_of(const Options& options) {
 }
 
 ExitCode simulate_steps(const Options& options) {
-  const std::vector<StepStudy> studies = options.operand == "figure"
-                                             ? figure_studies(std::stoi(options.figure))
-                                             : std::vector{study_of(options)};
+  std::vector<StepStudy> studies = options.operand == "figure"
+                                       ? figure_studies(std::stoi(options.figure))
+                                       : std::vector{study_of(options)};
   const Stopwatch watch;
   StudyResult all;
-  for (const StepStudy& study : studies) {
+  for (StepStudy& study : studies) {
+    study.machine.updates = options.study_updates;
     StudyResult result = study_steps(study);
     all.tasks += result.tasks;
     all.trace = std::move(result.trace);

@@ -218,9 +218,13 @@ void check_simulate(const std::vector<Given>& flags, const Options& options, Pro
     const bool of_routing = is_one_of(name, {"experts", "top-k", "skew", "tokens", "layers",
                                              "steps", "persistence", "token-hit", "seed", "trace"});
     const bool of_step = is_one_of(
-        name, {"shape", "gpus", "roots", "link", "root-link", "cores-per-gpu", "costs",
-               "host-costs", "skew", "batch", "micro-batches", "policy", "seed", "trace"});
-    if (of_all || (study == "routing" && of_routing) || (study == "step" && of_step)) continue;
+        name, {"shape", "gpus", "roots", "link", "root-link", "gpu-memory", "cores-per-gpu",
+               "costs", "host-costs", "skew", "batch", "micro-batches", "policy", "seed", "trace"});
+    const bool of_figure = name == "updates";
+    if (of_all || (study == "routing" && of_routing) ||
+        (study == "step" && (of_step || of_figure)) || (study == "figure" && of_figure)) {
+      continue;
+    }
     problems.add(flag.where + ": no option of simulate " + study +
                  (of_routing && of_step ? "; routing and step have it"
                   : of_routing          ? "; routing has it"

@@ -64,6 +64,8 @@ struct Options : TrainConfig, GenerateOptions {
   int gpus = 4;
   std::optional<int64_t> roots;                       // unset: one for two GPUs
   uint64_t gpu_link = 10'500'000'000, root_link = 0;  // bytes per second; 0: no limit
+  uint64_t study_gpu_memory = 40'000'000'000;
+  bool study_updates = true;
   int cores_per_gpu = 14;
   std::string gpu_costs, host_costs;           // files; empty: estimated
   int64_t study_batch = 128;                   // sequences

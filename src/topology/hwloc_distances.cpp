@@ -66,8 +66,8 @@ Matrix read_version_1(const HwlocObjects& objects, uint32_t index) {
   const XmlElement& element = elements[index];
   const auto size = matrix_size(objects, element);
   const XmlDocument& document = objects.document();
-  const double base =
-      parse_number(document.attribute(element, "latency_base").value_or("1")).value_or(1);
+  const auto base = parse_number(document.attribute(element, "latency_base").value_or("1"));
+  if (!base || *base < 0) objects.refuse(element, "distances need a latency_base of at least 0");
   Matrix matrix;
   for (const HwlocObject& object : objects.all()) {
     if (object.kind == HwlocKind::node)
@@ -76,8 +76,10 @@ Matrix read_version_1(const HwlocObjects& objects, uint32_t index) {
   for (uint32_t i = index + 1; i < element.end; i = elements[i].end) {
     if (elements[i].name != "latency") continue;
     const auto value = parse_number(document.attribute(elements[i], "value").value_or(""));
-    if (!value) objects.refuse(elements[i], "a latency without its value");
-    matrix.values.push_back(*value * base);
+    if (!value || *value < 0) {
+      objects.refuse(elements[i], "a latency without its value of at least 0");
+    }
+    matrix.values.push_back(*value * *base);
   }
   if (matrix.values.size() != size * size) {
     objects.refuse(element, "distances of other than " + std::to_string(size) + " objects");

@@ -81,10 +81,16 @@ std::optional<NumberSet> HwlocObjects::set(const HwlocObject& object, std::strin
   return set;
 }
 
-std::optional<uint64_t> HwlocObjects::number(const HwlocObject& object,
-                                             std::string_view name) const {
+std::optional<uint64_t> HwlocObjects::number(const HwlocObject& object, std::string_view name,
+                                             uint64_t most) const {
   const std::optional<std::string> text = attribute(object, name);
-  return text ? parse_seed(*text) : std::nullopt;
+  if (!text) return std::nullopt;
+  const std::optional<uint64_t> number = parse_seed(*text);
+  if (!number || *number > most) {
+    refuse(element(object), std::string(name) + " " + quoted(*text) +
+                                " is no whole number from 0 to " + std::to_string(most));
+  }
+  return number;
 }
 
 std::string HwlocObjects::info(const HwlocObject& object, std::string_view name) const {
@@ -111,9 +117,9 @@ void HwlocObjects::add(uint32_t index, int parent) {
   object.kind = *kind;
   object.parent = parent;
   object.element = index;
-  if (const auto number = this->number(object, "os_index")) {
-    if (*number < uint64_t{kMostCpus}) object.number = static_cast<int>(*number);
-  }
+  // Of packages and cores it is any 32 bits, and nothing here reads it.
+  const auto number = parse_seed(attribute(object, "os_index").value_or(""));
+  if (number && *number < uint64_t{kMostCpus}) object.number = static_cast<int>(*number);
   check(object, element);
   if (parent >= 0 && object.kind == HwlocKind::machine) object.kind = HwlocKind::group;
   const auto own = static_cast<int>(objects_.size());

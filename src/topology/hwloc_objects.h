@@ -54,8 +54,9 @@ class HwlocObjects {
   }
   /// An attribute that is a set of numbers; nullopt if the object does not have it.
   std::optional<NumberSet> set(const HwlocObject& object, std::string_view name) const;
-  /// A whole number; nullopt if the attribute is missing or is no number.
-  std::optional<uint64_t> number(const HwlocObject& object, std::string_view name) const;
+  /// A whole number up to `most`; nullopt if the attribute is missing. Input error for anything else.
+  std::optional<uint64_t> number(const HwlocObject& object, std::string_view name,
+                                 uint64_t most) const;
   /// The value of <info name=... value=...> of an object; empty if there is none.
   std::string info(const HwlocObject& object, std::string_view name) const;
 

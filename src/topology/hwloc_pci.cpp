@@ -8,6 +8,7 @@
 #include <cmath>
 #include <map>
 
+#include "base/error.h"
 #include "base/numbers.h"
 
 namespace hearth {
@@ -147,20 +148,39 @@ class PciReader {
       if (const auto root = root_of_.find(i); root != root_of_.end()) device.root = root->second;
     }
     place(index, device.package, device.nodes);
-    const auto speed = parse_number(objects_.attribute(object, "pci_link_speed").value_or(""));
-    if (speed && *speed > 0 && *speed < 1e6) device.link_bytes_per_s = *speed * 1e9;  // of GB/s
+    device.link_bytes_per_s = link_rate_of(object);
     (computes   ? topology_.accelerators
      : connects ? topology_.nics
                 : topology_.graphics)
         .push_back(std::move(device));
   }
 
+  // Bytes per second; 0: unknown. The file has GB/s, and a comma where its machine writes numbers so.
+  double link_rate_of(const HwlocObject& object) const {
+    constexpr double kMost = 1e6;
+    std::string text = objects_.attribute(object, "pci_link_speed").value_or("0");
+    std::replace(text.begin(), text.end(), ',', '.');
+    const auto speed = parse_number(text);
+    if (!speed || *speed < 0 || *speed > kMost) {
+      objects_.refuse(objects_.element(object),
+                      "pci_link_speed " + quoted(text) + " is no number of GB/s from 0 to 1000000");
+    }
+    return *speed * 1e9;
+  }
+
   // What a compute interface says of its memory: KiB.
   uint64_t memory_of(const HwlocObject& object) const {
-    constexpr int64_t kMostKib = int64_t{1} << 40;
+    constexpr uint64_t kMostKib = kMostMemory >> 10;
     for (const char* key : {"CUDAGlobalMemorySize", "LevelZeroHBMSize", "OpenCLGlobalMemorySize"}) {
-      const auto kib = parse_count(objects_.info(object, key));
-      if (kib && *kib > 0 && *kib <= kMostKib) return static_cast<uint64_t>(*kib) << 10;
+      const std::string text = objects_.info(object, key);
+      if (text.empty()) continue;
+      const auto kib = parse_seed(text);
+      if (!kib || *kib > kMostKib) {
+        objects_.refuse(objects_.element(object), std::string(key) + " " + quoted(text) +
+                                                      " is no number of KiB from 0 to " +
+                                                      std::to_string(kMostKib));
+      }
+      if (*kib > 0) return *kib << 10;
     }
     return 0;
   }

@@ -114,14 +114,14 @@ class TopologyReader {
       if (!allowed.contains(object.number)) continue;
       NodeAround node;
       node.node.number = object.number;
-      node.node.memory = objects_.number(object, "local_memory").value_or(0);
+      node.node.memory = objects_.number(object, "local_memory", kMostMemory).value_or(0);
       node.node.package = package_around(i);
       node.cpus = *objects_.set(object, "cpuset");
       add_node(std::move(node));
     }
     if (numbers.empty() && objects_.version_1()) {
       NodeAround node;
-      node.node.memory = objects_.number(machine(), "local_memory").value_or(0);
+      node.node.memory = objects_.number(machine(), "local_memory", kMostMemory).value_or(0);
       node.node.package = package_around(0);
       node.cpus = NumberSet::all();
       add_node(std::move(node));

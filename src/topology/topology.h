@@ -11,6 +11,9 @@
 
 namespace hearth {
 
+/// Bytes of a node, or of a device's own, that descriptions may have: 1 PiB.
+inline constexpr uint64_t kMostMemory = uint64_t{1} << 50;
+
 /// A physical core with the logical CPUs that this process may use, at least one.
 struct TopologyCore {
   int package = 0;        // TopologyPackage::index

@@ -118,7 +118,7 @@ class Reader {
     for (const Field& node : list.list(kMostDescribedNodes)) {
       NumaNode read{node.at("number").number(), 0, package(node.at("package"))};
       read.memory = static_cast<uint64_t>(
-          node.at("memory_bytes").whole(0, std::numeric_limits<int64_t>::max() / 4096));
+          node.at("memory_bytes").whole(0, static_cast<int64_t>(kMostMemory)));
       if (!node_numbers_.insert(read.number).second) node.refuse("the number of another node");
       result_.total_memory += read.memory;
       result_.nodes.push_back(read);
@@ -219,7 +219,7 @@ class Reader {
       read.link_bytes_per_s = device.at("link_bytes_per_s").rate();
       if (device.has("memory_bytes")) {
         read.memory = static_cast<uint64_t>(
-            device.at("memory_bytes").whole(1, std::numeric_limits<int64_t>::max() / 4096));
+            device.at("memory_bytes").whole(1, static_cast<int64_t>(kMostMemory)));
       }
       for (const Field& name : device.at("names").list(kMostDevices)) {
         read.names.push_back(name.text());

@@ -243,8 +243,11 @@ TEST_CASE("the memory of an accelerator is what its compute interface says, in K
   };
   CHECK(memory("83886080") == uint64_t{80} << 30);
   CHECK(memory("0") == 0);
-  CHECK(memory("much") == 0);
-  CHECK(memory("99999999999999") == 0);
+  for (const char* no_size : {"much", "-1", "99999999999999"}) {
+    const Raised raised = raised_by([&] { memory(no_size); });
+    CHECK(raised.code == ExitCode::input);
+    CHECK(raised.says("CUDAGlobalMemorySize '" + std::string(no_size) + "'"));
+  }
 }
 
 TEST_CASE("a graphics card is an accelerator once something computes with it") {
@@ -433,6 +436,15 @@ TEST_CASE("what hwloc does not read is refused with one line") {
   refused(changed("type=\"NUMANode\" os_index=\"1\"", "type=\"NUMANode\" os_index=\"0\""),
           "node 0 twice");
   refused(changed("type=\"PU\" os_index=\"1\"", "type=\"PU\" os_index=\"99999999999\""), "number");
+  for (const char* memory : {"-1", "1e9", "2000000000000000", "99999999999999999999999", ""}) {
+    refused(changed("local_memory=\"68719476736\"", "local_memory=\"" + std::string(memory) + "\""),
+            "local_memory '" + std::string(memory) + "'");
+  }
+  for (const char* speed : {"-31.5", "1e300", "nan", "fast"}) {
+    refused(
+        changed("pci_link_speed=\"31.507692\"", "pci_link_speed=\"" + std::string(speed) + "\""),
+        "pci_link_speed '" + std::string(speed) + "'");
+  }
   refused(changed("<info name=\"OSName\" value=\"Linux\"/>", "<note/>"), "'note'");
   refused(changed("<info name=\"OSName\" value=\"Linux\"/>",
                   "<object type=\"Misc\"><object type=\"Core\" cpuset=\"0x1\"/></object>"),
@@ -444,6 +456,18 @@ TEST_CASE("what hwloc does not read is refused with one line") {
   refused(machine_file(m), "distances");
   m.after = "<distances2 type=\"NUMANode\" nbobjs=\"4000000000\" kind=\"5\" indexing=\"os\"/>";
   refused(machine_file(m), "nbobjs");
+  const std::string old = machine_file({.version_1 = true, .nodes = false});
+  const auto of_version_1 = [&](const std::string& from, const std::string& to) {
+    std::string text = old;
+    REQUIRE(text.find(from) != std::string::npos);
+    return text.replace(text.find(from), from.size(), to);
+  };
+  refused(of_version_1("local_memory=\"68719476736\"", "local_memory=\"-1\""), "local_memory '-1'");
+  const std::string matrix = "<distances nbobjs=\"1\" relative_depth=\"1\" latency_base=\"";
+  refused(of_version_1("<info", matrix + "-1\"><latency value=\"1\"/></distances><info"),
+          "latency_base");
+  refused(of_version_1("<info", matrix + "1\"><latency value=\"-1\"/></distances><info"),
+          "a latency");
 }
 
 TEST_CASE("a topology file is a regular file") {

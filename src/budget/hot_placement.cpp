@@ -1,7 +1,10 @@
 #include "budget/hot_placement.h"
 
 #include <algorithm>
+#include <limits>
 #include <span>
+#include <tuple>
+#include <utility>
 
 #include "budget/shortage.h"
 
@@ -11,8 +14,8 @@ namespace {
 
 constexpr int kMostFillings = 16;
 
-/// The most bytes that an expert's parameters have, with its adapter.
-uint64_t expert_bytes(const PlanSubject& subject, const CopyPolicy& policy) {
+/// The least and the most bytes that an expert's parameters have, with its adapter.
+std::pair<uint64_t, uint64_t> expert_bytes(const PlanSubject& subject, const CopyPolicy& policy) {
   std::vector<uint64_t> bytes(subject.table.blocks().size());
   for (BlockId id = 0; id < std::ssize(subject.table.blocks()); ++id) {
     const Block& block = subject.table.block(id);
@@ -22,7 +25,13 @@ uint64_t expert_bytes(const PlanSubject& subject, const CopyPolicy& policy) {
       bytes[static_cast<size_t>(base)] += parameter_bytes(subject.table, t, policy);
     }
   }
-  return *std::max_element(bytes.begin(), bytes.end());
+  uint64_t least = std::numeric_limits<uint64_t>::max(), most = 1;
+  for (const uint64_t of_expert : bytes) {
+    if (of_expert == 0) continue;  // no expert
+    least = std::min(least, of_expert);
+    most = std::max(most, of_expert);
+  }
+  return {least, most};
 }
 
 /// Fills the devices one after the other. Experts of one device change what other places need by a
@@ -33,11 +42,11 @@ class Filling {
   Filling(const PlanSubject& subject, const PlanRequest& request, PlacementPlan plan)
       : subject_(subject), request_(request), plan_(std::move(plan)) {
     if (plan_.plan.train) request_ = request.scheduled_as(*plan_.plan.train);
-    each_ = std::max<uint64_t>(1, expert_bytes(subject, plan_.plan.policy));
+    std::tie(least_, each_) = expert_bytes(subject, plan_.plan.policy);
   }
 
-  /// The number is first estimated, then bisected: what a device needs for its first expert of a layer
-  /// is known from a plan only.
+  /// The number is estimated, as each expert takes its parameters at least; what a device needs beside
+  /// them is known from a plan only. Estimates that are too large twice in a row are bisected.
   void fill(const Stage& stage) {
     const std::vector<LayerExpert> hot = hottest_first(subject_.spec, stage, subject_.popularity);
     const auto at = static_cast<size_t>(stage.place);
@@ -50,7 +59,10 @@ class Filling {
       if (place.fits() && shortage(plan.plan) <= shortage(plan_.plan)) {
         fits = next;
         plan_ = std::move(plan);
-        next = (fits + too_many) / 2;
+        const uint64_t left = room(plan_.plan.places[at]);
+        if (left < least_) return;
+        const auto more = static_cast<size_t>(left / each_);
+        next = more > 0 ? std::min(fits + more, too_many - 1) : (fits + too_many) / 2;
       } else {
         too_many = next;
         const uint64_t lacking = place.peak - std::min(place.peak, place.budget.bytes);
@@ -80,7 +92,7 @@ class Filling {
   const PlanSubject& subject_;
   PlanRequest request_;
   PlacementPlan plan_;
-  uint64_t each_ = 0;  // bytes of an expert
+  uint64_t least_ = 0, each_ = 0;  // bytes of the smallest and of the largest expert
 };
 
 }  // namespace

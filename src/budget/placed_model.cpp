@@ -29,8 +29,10 @@ static bool all_have_tables(const PlacedModel& model) {
                      [&](Place at) { return model.opened->place(at).costs != nullptr; });
 }
 
-PlacedModel place_model(TrainedModel model, const PlanRequest& request, Rates rates,
-                        RunTables tables, std::optional<ChosenPolicy> policy) {
+/// `too_small`: why a device could not be measured.
+static PlacedModel measured_model(TrainedModel model, const PlanRequest& request, Rates rates,
+                                  RunTables tables, std::optional<ChosenPolicy> policy,
+                                  std::optional<Error>& too_small) {
   PlacedModel placed{};
   placed.opened = std::move(model.opened);
   const RunDevices& devices = placed.opened->devices;
@@ -45,7 +47,6 @@ PlacedModel place_model(TrainedModel model, const PlanRequest& request, Rates ra
   placed.placement = Placement(stages_at(placed.of_model.dense), placed.of_model.experts);
   placed.settings.compute =
       resolved_compute(model.compute, placed.table, devices.places, placed.of_model);
-  std::optional<Error> too_small;
   if (rates == Rates::measured) {
     try {
       placed.rates = measure_run(placed, request);
@@ -54,6 +55,20 @@ PlacedModel place_model(TrainedModel model, const PlanRequest& request, Rates ra
       too_small = error;
     }
   }
+  return placed;
+}
+
+PlacedModel measured_model(TrainedModel model, const PlanRequest& request, Rates rates,
+                           RunTables tables) {
+  std::optional<Error> too_small;
+  return measured_model(std::move(model), request, rates, std::move(tables), {}, too_small);
+}
+
+PlacedModel place_model(TrainedModel model, const PlanRequest& request, Rates rates,
+                        RunTables tables, std::optional<ChosenPolicy> policy) {
+  std::optional<Error> too_small;
+  PlacedModel placed = measured_model(std::move(model), request, rates, std::move(tables),
+                                      std::move(policy), too_small);
   placed.process = placed.opened->described ? usual_process(placed.table, request.data_bytes)
                                             : measure_process(request.data_bytes);
   placed.opening_bytes = placed.opened->opening_bytes;

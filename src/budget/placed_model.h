@@ -83,6 +83,10 @@ PlacedModel place_model(TrainedModel model, const PlanRequest& request, Rates ra
 /// The same model at the same places, planned for other ranks or another schedule.
 PlacedModel replanned(PlacedModel model, const PlanRequest& request);
 
+/// The same without a plan: what is known before there is one.
+PlacedModel measured_model(TrainedModel model, const PlanRequest& request, Rates rates,
+                           RunTables tables);
+
 /// For plans of the same model and process with other requests or budgets. Its places have the tables
 /// that decide: of costs=, and those of the run that were not measured at a start.
 PlanSubject subject_of(const PlacedModel& model);

@@ -1,7 +1,6 @@
 #include "budget/placement_plan.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "base/error_format.h"
 #include "base/setting.h"
@@ -11,6 +10,7 @@
 #include "budget/schedule_memory.h"
 #include "budget/shortage.h"
 #include "budget/stage_costs.h"
+#include "budget/stage_room.h"
 #include "modes/stage_cut.h"
 
 namespace hearth {
@@ -18,25 +18,6 @@ namespace hearth {
 namespace {
 
 constexpr int kMostTries = 8, kFewTries = 2;
-constexpr int kMostRaises = 128;  // by 1/64 each: to seven times the memory
-
-/// The bytes that the parameters of each unit have on its device: embedding, layers, head. Experts
-/// that are elsewhere do not count.
-std::vector<uint64_t> unit_bytes(const PlanSubject& subject, bool training) {
-  std::vector<uint64_t> bytes(static_cast<size_t>(subject.spec.layers) + 2);
-  const CopyPolicy policy{training, subject.settings.compute, DType::f32};
-  for (const Block& block : subject.table.blocks()) {
-    const Block& base = block.kind == BlockKind::adapter ? subject.table.block(block.base) : block;
-    if (base.kind == BlockKind::expert && !subject.of_model.experts.empty()) continue;
-    const bool with_head = base.kind == BlockKind::head ||
-                           (base.kind == BlockKind::embedding && subject.spec.tied_head);
-    const size_t unit = with_head ? bytes.size() - 1 : static_cast<size_t>(base.layer + 1);
-    for (TensorId id = block.begin; id < block.end; ++id) {
-      bytes[unit] += parameter_bytes(subject.table, id, policy);
-    }
-  }
-  return bytes;
-}
 
 /// Looks for a cut whose plan fits, each try with what the plan before showed of activations.
 class StageSearch {
@@ -46,14 +27,7 @@ class StageSearch {
     cut_.devices = places_.dense;
     seconds_ = unit_seconds(subject, request, places_.dense, kForwardAndBackward);
     cut_.bytes = unit_bytes(subject, request.training);
-    // Slots take what is left, whatever the cut.
-    if (places_.travel != Travel::never) std::fill(cut_.bytes.begin(), cut_.bytes.end(), 0);
-    // Weights that stay are on the device beside those of its other stages.
-    const bool shared = places_.travel == Travel::never;
-    for (const Place at : places_.dense) {
-      const uint64_t bytes = subject.places[static_cast<size_t>(at)].budget.bytes;
-      room_.push_back(shared ? bytes / stages_at(at) : bytes);
-    }
+    room_ = stage_room(subject);
   }
 
   /// `few`: tries only some cuts, where another number of stages is there to fall back to.
@@ -174,30 +148,6 @@ class StageSearch {
   std::vector<std::vector<double>> seconds_;  // StageCutInput::seconds, by time
   std::vector<uint64_t> room_;                // of each device
 };
-
-/// The least budget of a place with which the request fits, the others being as they are. `most`:
-/// what the place takes without a limit.
-uint64_t least_budget(PlanSubject subject, const PlanRequest& request, size_t at, uint64_t most) {
-  const auto fits = [&](uint64_t bytes) {
-    subject.places[at].budget.bytes = bytes;
-    return plan_placement(subject, request).plan.fits();
-  };
-  uint64_t least = 0;  // does not fit
-  // A limit changes which cuts are tried, so the cut that was found without one may not be.
-  for (int i = 0; i < kMostRaises && !fits(most); ++i) {
-    least = most;
-    most += most / 64 + 1;
-  }
-  while (most - least > std::max<uint64_t>(most / 256, 256)) {
-    const uint64_t middle = least + (most - least) / 2;
-    (fits(middle) ? most : least) = middle;
-  }
-  return most;
-}
-
-}  // namespace
-
-namespace {
 
 /// The stages of a given cut; none if it is not one of these layers for these devices.
 std::optional<std::vector<Stage>> stages_of_cut(const PlanSubject& subject,
@@ -352,131 +302,6 @@ PlacementPlan plan_placement(const PlanSubject& subject, const PlanRequest& requ
     }
   }
   return filled_plan(subject, request, cut_and_plan(subject, request));
-}
-
-namespace {
-
-constexpr uint64_t kAny = std::numeric_limits<uint64_t>::max();
-
-/// Looks for the least budgets of several stages.
-class NeededMemory {
- public:
-  /// `request` is planned with groups of one, which need least.
-  NeededMemory(PlanSubject subject, const PlanRequest& request)
-      : given_(std::move(subject)),
-        request_(request),
-        now_(plan_placement(given_, request_).plan) {}
-
-  std::vector<uint64_t> find() const {
-    const std::optional<std::vector<uint64_t>> alone = of_one_device();
-    if (!alone) return of_all();
-    if (shortage(now_) >= raise(*alone)) return *alone;
-    return of_this_cut().value_or(*alone);
-  }
-
- private:
-  std::vector<uint64_t> budgets() const {
-    std::vector<uint64_t> bytes;
-    for (const PlaceLines& place : now_.places) bytes.push_back(place.budget.bytes);
-    return bytes;
-  }
-
-  uint64_t raise(const std::vector<uint64_t>& needed) const {
-    uint64_t bytes = 0;
-    for (size_t at = 0; at < needed.size(); ++at) {
-      bytes += needed[at] - std::min(needed[at], now_.places[at].budget.bytes);
-    }
-    return bytes;
-  }
-
-  /// The plan if nothing limits a place.
-  Plan with_any(PlanSubject subject, size_t at) const {
-    subject.places[at].budget.bytes = kAny;
-    return plan_placement(subject, request_).plan;
-  }
-
-  /// If the first device that alone makes the plan fit is raised.
-  std::optional<std::vector<uint64_t>> of_one_device() const {
-    for (const Place device : given_.of_model.dense) {
-      const auto at = static_cast<size_t>(device);
-      if (now_.places[at].fits()) continue;
-      const Plan alone = with_any(given_, at);
-      if (!alone.fits()) continue;
-      std::vector<uint64_t> needed = budgets();
-      needed[at] = least_budget(given_, request_, at, alone.places[at].peak);
-      return needed;
-    }
-    return std::nullopt;
-  }
-
-  bool fits(const PlanSubject& subject) const {
-    return plan_placement(subject, request_).plan.fits();
-  }
-
-  /// If the places that are short are raised to what they lack in the plan that was found. Nullopt if
-  /// that plan is not found again.
-  std::optional<std::vector<uint64_t>> of_this_cut() const {
-    PlanSubject raised = given_;
-    std::vector<uint64_t> needed;
-    for (size_t at = 0; at < now_.places.size(); ++at) {
-      needed.push_back(std::max(now_.places[at].peak, now_.places[at].budget.bytes));
-      raised.places[at].budget.bytes = needed[at];
-    }
-    if (!fits(raised)) return std::nullopt;
-    for (size_t at = needed.size(); at-- > 1;) {
-      if (now_.places[at].fits()) continue;
-      raised.places[at].budget.bytes = needed[at] * 97 / 100;
-      if (fits(raised)) needed[at] = least_budget(raised, request_, at, needed[at]);
-      raised.places[at].budget.bytes = needed[at];
-    }
-    return needed;
-  }
-
-  /// If every place that is short is raised, the last as little as can be.
-  std::vector<uint64_t> of_all() const {
-    PlanSubject least = given_;
-    std::vector<uint64_t> needed = budgets();
-    for (size_t at = 0; at < needed.size(); ++at) {
-      if (!now_.places[at].fits()) least.places[at].budget.bytes = kAny;
-    }
-    for (size_t at = needed.size(); at-- > 0;) {  // the host last: devices may be its memory
-      if (now_.places[at].fits()) continue;
-      const uint64_t most = with_any(least, at).places[at].peak;
-      needed[at] = at == kHostPlace ? most : least_budget(least, request_, at, most);
-      least.places[at].budget.bytes = needed[at];
-    }
-    // With these budgets another cut may be found, which needs more elsewhere.
-    for (int i = 0; i < kMostRaises; ++i) {
-      const Plan then = plan_placement(least, request_).plan;
-      if (then.fits()) break;
-      for (size_t at = 0; at < needed.size(); ++at) {
-        if (then.places[at].fits()) continue;
-        needed[at] = least.places[at].budget.bytes = then.places[at].peak;
-      }
-    }
-    return needed;
-  }
-
-  PlanSubject given_;
-  const PlanRequest& request_;
-  Plan now_;
-};
-
-}  // namespace
-
-std::vector<uint64_t> needed_memory(const PlanSubject& subject, const PlanRequest& request) {
-  PlanSubject least = at_another_start(subject);
-  std::vector<uint64_t> needed;
-  if (subject.of_model.dense.size() == 1) {
-    for (ComputePlace& of : least.places) of.budget.bytes = 0;
-    for (const PlaceLines& place : plan_placement(least, request).plan.places) {
-      needed.push_back(place.peak);
-    }
-    return needed;
-  }
-  PlanRequest small = request;
-  if (request.training && !request.group) small.group = 1;
-  return NeededMemory(std::move(least), small).find();
 }
 
 }  // namespace hearth

@@ -7,6 +7,7 @@
 #include "base/size_text.h"
 #include "budget/plan_fit.h"
 #include "budget/plan_variant.h"
+#include "budget/stage_room.h"
 
 namespace hearth {
 
@@ -71,6 +72,7 @@ class Search {
       return std::nullopt;
     }
     if (one_micro_batch) request.micro_batches = request.shards.count();
+    if (!may_fit(subject, request)) return std::nullopt;
     const Plan plan = plan_placement(subject, request).plan;
     if (!plan.fits()) return std::nullopt;
     return plan.places[static_cast<size_t>(short_place_)].peak;

@@ -4,7 +4,7 @@
 #include "base/error_format.h"
 #include "base/setting.h"
 #include "base/size_text.h"
-#include "budget/placement_plan.h"
+#include "budget/needed_memory.h"
 
 namespace hearth {
 

@@ -71,15 +71,14 @@ PolicyOutlook policy_outlook(const TrainedModel& model, const PlanRequest& reque
   const auto stays = [&](const char* why) {
     return PolicyOutlook{ChosenPolicy{model.opened->devices.of_model, kStatic, why}};
   };
-  {
+  if (model.opened->devices.of_model.dense.size() == 1) {  // several may wait for each other
     const PlacedModel held = place_model(model, request);
-    const bool one_device = held.of_model.dense.size() == 1;  // several may wait for each other
-    if (one_device && held.plan.fits() && holds_all_experts(held)) {
+    if (held.plan.fits() && holds_all_experts(held)) {
       return stays("all experts fit on the device");
     }
   }
   {
-    const PlacedModel held = place_model(model, request, Rates::measured, tables);
+    const PlacedModel held = measured_model(model, request, Rates::measured, tables);
     tables = held.tables;
     if (!knows_expert_times(held, request.training)) {
       return stays("there are no cost tables to compare by; 'hearth profile' makes them");

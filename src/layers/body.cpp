@@ -148,8 +148,11 @@ std::vector<TensorId> norm_tensors(const ParameterTable& table, Place place, Tas
 
 std::vector<Port> norm_ports(const TaskShape& s, Access access) {
   std::set<Place> places;
+  Place last = -1;  // neighbours mostly are at one place
   for (const Tensor& t : s.table.tensors()) {
-    if (t.trainable) places.insert(s.table.block(t.block).place);
+    if (!t.trainable) continue;
+    const Place place = s.table.block(t.block).place;
+    if (std::exchange(last, place) != place) places.insert(place);
   }
   std::vector<Port> list;
   for (const Place place : places) {

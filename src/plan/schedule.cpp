@@ -156,7 +156,9 @@ class WrittenParts {
     if (!use.part.all()) return std::count(parts.begin(), parts.end(), use.part.place) == 1;
     const auto all = places_.find(layers_[buffer]);
     return all != places_.end() && parts.size() == all->second.size() &&
-           std::set(parts.begin(), parts.end()) == all->second;
+           std::ranges::all_of(all->second, [&](Place place) {
+             return std::ranges::find(parts, place) != parts.end();
+           });
   }
 
  private:

@@ -9,6 +9,7 @@
 #include "base/system.h"
 #include "budget/device_loads.h"
 #include "budget/domain_choice.h"
+#include "budget/needed_memory.h"
 #include "budget/placement_report.h"
 #include "budget/plan_file.h"
 #include "budget/plan_fit.h"

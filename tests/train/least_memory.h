@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/pool.h"
-#include "budget/placement_plan.h"
+#include "budget/needed_memory.h"
 #include "train/planned_run.h"
 #include "train/training_fixture.h"
 

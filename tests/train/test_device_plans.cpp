@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "base/sanitized.h"
+#include "budget/needed_memory.h"
 #include "budget/placement_report.h"
 #include "support/has.h"
 #include "support/spelled_as_flags.h"

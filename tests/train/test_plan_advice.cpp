@@ -3,6 +3,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "base/sanitized.h"
+#include "budget/needed_memory.h"
 #include "budget/placed_model.h"
 #include "budget/plan_changes.h"
 #include "budget/plan_fit.h"

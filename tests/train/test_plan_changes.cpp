@@ -4,6 +4,7 @@
 #include "base/glob.h"
 #include "base/sanitized.h"
 #include "base/system.h"
+#include "budget/needed_memory.h"
 #include "budget/placed_model.h"
 #include "budget/plan_changes.h"
 #include "support/spelled_as_flags.h"

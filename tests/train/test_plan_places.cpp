@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "base/size_text.h"
+#include "budget/needed_memory.h"
 #include "budget/placed_model.h"
 #include "budget/plan_changes.h"
 #include "budget/plan_fit.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 namespace hearth {
 
@@ -33,8 +34,11 @@ std::vector<ExpertPart> parts_of(const PlanInput& input, int32_t layer, Phase ph
 
 std::set<Place> trained_places(const ParameterTable& table) {
   std::set<Place> places;
+  Place last = -1;  // neighbours mostly are at one place
   for (const Tensor& t : table.tensors()) {
-    if (t.trainable) places.insert(table.block(t.block).place);
+    if (!t.trainable) continue;
+    const Place place = table.block(t.block).place;
+    if (std::exchange(last, place) != place) places.insert(place);
   }
   return places;
 }

@@ -28,6 +28,7 @@ enum class MemoryUse : uint8_t {
   schedules,    // tasks and their buffers
   reached,      // `of` is a Place that shares the host's memory
   allowance,    // reserve for uses without a line
+  opening,      // what the process took before the run, if that is more than all other lines
 };
 
 /// The use of a line. All activation lines of a pass share an id, because one arena holds them.
@@ -71,11 +72,12 @@ struct MeasuredArena {
 /// The measured memory of a run (Session::measured_memory).
 struct MeasuredMemory {
   std::vector<MeasuredArena> arenas;
-  uint64_t schedules = 0;     // executors and their schedules
-  uint64_t read_buffers = 0;  // increase of the peak from reading weights
-  uint64_t ranks = 0;         // what the other ranks of this process took
-  uint64_t saving = 0;        // increase from beginning a save
-  uint64_t peak = 0;          // of the process
+  uint64_t schedules = 0;  // executors and their schedules
+  /// From reading weights; none: the process had more before, so nobody knows.
+  std::optional<uint64_t> read_buffers = {};
+  uint64_t ranks = 0;   // what the other ranks of this process took
+  uint64_t saving = 0;  // increase from beginning a save
+  uint64_t peak = 0;    // of the process
 };
 
 }  // namespace hearth

@@ -4,7 +4,10 @@
 #include <numeric>
 
 #include "base/counted.h"
+#include "base/program_pages.h"
+#include "base/size_text.h"
 #include "base/system.h"
+#include "budget/peak_line.h"
 #include "budget/rank_memory.h"
 #include "budget/schedule_memory.h"
 #include "budget/waiting_inputs.h"
@@ -34,32 +37,48 @@ std::string parameter_basis(const PlanSubject& subject, const CopyPolicy& policy
 }
 
 /// What a save takes beside the copies that it reads in place: it runs under the steps, so this is
-/// memory of its own.
-MemoryLine saving_line(const PlanSubject& subject) {
+/// memory of its own, beyond the buffers of reading, which are free by then.
+MemoryLine saving_line(const PlanSubject& subject, uint64_t reading) {
   size_t trained = 0, name_bytes = 0;
   for (const Tensor& t : subject.table.tensors()) {
     trained += t.trainable;
     name_bytes += t.trainable ? t.name.size() : 0;
   }
+  const uint64_t bytes = save_memory_bytes(3 * trained, 3 * name_bytes);
   return {{MemoryUse::saving},
           "names and digests of a save",
-          save_memory_bytes(3 * trained, 3 * name_bytes),
+          bytes - std::min(bytes, reading),
           "derived: master and two moments of " + counted(static_cast<int64_t>(trained), "tensor") +
-              ", written in place under the next step"};
+              ", beyond the buffers of reading"};
 }
 
 uint64_t reading_bytes(const PlanSubject& subject, bool staged) {
   return Checkpoint::read_buffer_bytes(subject.workers, staged);
 }
 
+/// Runs that need more objects than others.
+struct KindOfRun {
+  uint64_t bytes = 0;
+  const char* name;  // in the basis of the line
+};
+std::vector<KindOfRun> kinds_of(const PlanSubject& subject) {
+  std::vector<KindOfRun> kinds;
+  const bool adapted = subject.table.blocks().back().kind == BlockKind::adapter;
+  if (adapted) kinds.push_back({192 << 10, "adapters"});
+  if (subject.of_model.travel != Travel::never) kinds.push_back({224 << 10, "weights that travel"});
+  return kinds;
+}
+
 /// What a run takes when it reads its weights, which is its fullest moment, besides all other lines:
-/// code that runs for the first time, objects of the run, stacks. Measured over the grid of
-/// `scripts/bench foresight` (docs/benchmarks/plan.md): 0.6 to 1.1 MiB.
+/// objects of the run, stacks, and code of libraries that runs for the first time. Measured of tiny
+/// models of four families (docs/benchmarks/plan.md).
 uint64_t running_bytes(const PlanSubject& subject, size_t far_places) {
-  constexpr uint64_t kRun = 768 << 10, kPlace = 96 << 10, kWorker = 16 << 10;
+  constexpr uint64_t kRun = 256 << 10, kPlace = 144 << 10, kWorker = 16 << 10;
   constexpr uint64_t kGpu = uint64_t{12} << 20;  // of its library; not measured yet
-  return kRun + kPlace * subject.places.size() + kWorker * static_cast<uint64_t>(subject.workers) +
-         kGpu * far_places;
+  uint64_t bytes = kRun + kPlace * subject.places.size() +
+                   kWorker * static_cast<uint64_t>(subject.workers) + kGpu * far_places;
+  for (const KindOfRun& kind : kinds_of(subject)) bytes += kind.bytes;
+  return bytes;
 }
 
 /// What opening the written result takes beyond the buffers of reading, which are free by then. The
@@ -75,6 +94,7 @@ uint64_t check_bytes(const PlanSubject& subject, const PlanRequest& request, boo
 }  // namespace
 
 ProcessMemory measure_process(uint64_t data_bytes) {
+  map_program();
   release_freed_memory();
   const uint64_t resident = resident_bytes();
   const uint64_t program = resident - std::min(resident, data_bytes);
@@ -83,9 +103,9 @@ ProcessMemory measure_process(uint64_t data_bytes) {
 }
 
 uint64_t repeatable_program_bytes(const ProcessMemory& process) {
-  constexpr size_t kUsualFiles = size_t{15} << 20, kFiles = size_t{1} << 20;
+  constexpr size_t kFiles = size_t{1} << 20, kLeastFiles = 18 * kFiles;
   constexpr size_t kOther = size_t{512} << 10;
-  const uint64_t files = std::max<uint64_t>(align_up(process.files, kFiles), kUsualFiles);
+  const uint64_t files = std::max<uint64_t>(align_up(process.files, kFiles), kLeastFiles);
   return files + align_up(process.program - process.files, kOther);
 }
 
@@ -95,13 +115,6 @@ ProcessMemory usual_process(const ParameterTable& table, uint64_t data_bytes) {
 }
 
 namespace {
-
-/// Of the lines; a plan's peak.
-uint64_t sum_of(const std::vector<MemoryLine>& lines) {
-  uint64_t total = 0;
-  for (const MemoryLine& line : lines) total += line.bytes;
-  return total;
-}
 
 /// By how much the next process may measure more than this one.
 constexpr uint64_t kNextStart = uint64_t{640} << 10;
@@ -162,7 +175,9 @@ class PlanMaker {
           .push_back({parameters_of(arena.role), arena.name, arena.bytes,
                       parameter_basis(subject_, plan_.policy, arena.place, arena.role)});
     }
-    if (request_.training) lines().push_back(saving_line(subject_));
+    if (request_.training) {
+      lines().push_back(saving_line(subject_, reading_bytes(subject_, far_places() > 0)));
+    }
     if (request_.training && foretells_by_routers(subject_.of_model)) {
       const ModelSpec& spec = subject_.spec;
       const RouterPredictorSettings settings = router_settings(spec, subject_.of_model.foresight);
@@ -288,8 +303,7 @@ class PlanMaker {
     add_ranks(places);
     add_allowance(places[kHostPlace]);
     for (PlaceLines& place : places) place.peak = sum_of(place.lines);
-    // What happened before the plan may have been the larger moment.
-    places[kHostPlace].peak = std::max(places[kHostPlace].peak, subject_.process.peak);
+    set_peak(places[kHostPlace], subject_.process.peak);
     return places;
   }
 
@@ -437,11 +451,15 @@ class PlanMaker {
     const uint64_t allowance = running_bytes(subject_, far_places()) + check;
     const uint64_t before = sum_of(host.lines), budget = host.budget.bytes;
     const uint64_t left = budget > before ? budget - before : 0;
+    std::string kinds;
+    for (const KindOfRun& kind : kinds_of(subject_)) {
+      kinds += ", " + size_text(kind.bytes) + " for " + kind.name;
+    }
     host.lines.push_back(
         {{MemoryUse::allowance},
          "threads, logs and the check of the result",
          std::clamp(left, allowance - std::min(allowance, kNextStart), allowance),
-         std::string("policy: 786.4 kB, 98.3 kB per place and 16.38 kB per worker") +
+         "policy: 262.1 kB, 147.5 kB per place and 16.38 kB per worker" + kinds +
              (far_places() > 0 ? ", 12.58 MB per GPU" : "") +
              (check == 0                  ? ""
               : subject_.process.measured ? "; measured: what opening the model took"

@@ -67,7 +67,7 @@ struct ProcessMemory {
 ProcessMemory measure_process(uint64_t data_bytes);
 /// What the program takes, rounded up so that equal plans of runs to come have equal numbers. Which
 /// pages of files are there differs by some hundred kB from start to start, as the system reads
-/// around them: up to 15 MiB they count as that, which the program does not reach. The rest differs
+/// around them: up to 18 MiB they count as that, which the program does not reach. The rest differs
 /// by a page or two.
 uint64_t repeatable_program_bytes(const ProcessMemory& process);
 /// For plans of another machine: what the program usually takes, with the table of its model.

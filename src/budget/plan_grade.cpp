@@ -27,9 +27,10 @@ std::optional<uint64_t> measured_of(const MemoryLine& line, const MeasuredMemory
   switch (line.id.use) {
     case MemoryUse::program:
     case MemoryUse::data:
+    case MemoryUse::opening:
     case MemoryUse::staging: return line.bytes;  // measured when planned; pinned, so resident
-    case MemoryUse::reading: return measured.read_buffers;
-    case MemoryUse::saving: return measured.saving;
+    case MemoryUse::reading: return measured.read_buffers.value_or(line.bytes);
+    case MemoryUse::saving: return std::min(measured.saving, line.bytes);
     case MemoryUse::ranks: return measured.ranks;
     case MemoryUse::schedules: return measured.schedules;
     case MemoryUse::reached: return sums[static_cast<size_t>(line.id.of)];

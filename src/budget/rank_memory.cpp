@@ -3,17 +3,12 @@
 #include <algorithm>
 #include <numeric>
 
+#include "budget/peak_line.h"
 #include "budget/plan_fit.h"
 
 namespace hearth {
 
 namespace {
-
-uint64_t sum_of(const std::vector<MemoryLine>& lines) {
-  uint64_t sum = 0;
-  for (const MemoryLine& line : lines) sum += line.bytes;
-  return sum;
-}
 
 MemoryLine* line_of_ranks(PlaceLines& host) {
   const auto line = std::ranges::find_if(
@@ -43,10 +38,10 @@ void take_rank_memory(Plan& plan, std::vector<std::vector<PlaceLines>> others) {
   PlaceLines& host = plan.places[kHostPlace];
   MemoryLine* const ranks = line_of_ranks(host);
   if (ranks == nullptr) return;
-  const uint64_t before = ranks->bytes;
+  const uint64_t before = bytes_of(host, MemoryUse::opening) > 0 ? host.peak : 0;
   ranks->bytes = 0;
   for (const std::vector<PlaceLines>& of : plan.others) ranks->bytes += of[kHostPlace].peak;
-  host.peak = host.peak - std::min(host.peak, before) + ranks->bytes;
+  set_peak(host, before);
 }
 
 std::string what_ranks_miss(const Plan& plan) {

@@ -10,6 +10,7 @@
 #include "budget/device_loads.h"
 #include "budget/domain_choice.h"
 #include "budget/needed_memory.h"
+#include "budget/peak_line.h"
 #include "budget/placement_report.h"
 #include "budget/plan_file.h"
 #include "budget/plan_fit.h"
@@ -181,8 +182,16 @@ PlannedRun::PlannedRun(const TrainConfig& given, std::shared_ptr<const OpenedMod
     require_decisions(model);
     repeated = read_recorded_decisions(config.replay_decisions, model);
   }
-  // Plans that were compared left holes in the heap, which no plan counts.
-  if (planning == Planning::run) release_freed_memory();
+  if (planning == Planning::run) count_planning();
+}
+
+/// Plans that were compared left holes in the heap, which no plan counts. What they took while they were
+/// compared may be more than the run takes.
+void PlannedRun::count_planning() {
+  release_freed_memory();
+  uint64_t& before = model.process.peak;
+  before = std::max(before, peak_resident_bytes());
+  set_peak(model.plan.places[kHostPlace], before);
 }
 
 StepWork PlannedRun::sampled_work() const {

@@ -41,6 +41,7 @@ struct PlannedRun {
   std::optional<ChosenPolicy> chosen_policy(Planning planning, RunTables& tables,
                                             Reporter& reporter);
   void plan_others(Planning planning);
+  void count_planning();
 };
 
 /// The model of another rank, with its own plan. It has no evaluation and writes no samples. `request`:

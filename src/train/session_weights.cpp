@@ -41,12 +41,13 @@ void Session::read_adapters() {
 }
 
 void Session::read_weights() {
-  const uint64_t before = resident_bytes();
+  const uint64_t before = resident_bytes(), peak = peak_resident_bytes();
   opened_.checkpoint->read_weights(table_, *pool_);
   read_adapters();
   refresh_working_copies(table_);
   start_predictor();
-  read_bytes_ = peak_resident_bytes() - std::min(peak_resident_bytes(), before);
+  // Where the process once had more, nobody knows how much this took.
+  if (peak_resident_bytes() > peak) read_bytes_ = peak_resident_bytes() - before;
 }
 
 /// With the weights of the routers; if it reads what enters a layer, of the norms before them, too.

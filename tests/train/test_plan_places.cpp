@@ -97,16 +97,38 @@ TEST_CASE("plan places: a line lies at the place of what it is for") {
   CHECK(in_host.host().peak > in_host.places[kDevice].peak);
 }
 
+TEST_CASE("plan places: lines add up where opening took more than the run takes") {
+  const Placed p(false);
+  PlanSubject subject = p.with(kPlenty, kPlenty);
+  const uint64_t run = make_plan(subject, p.request).host().peak;
+  subject.process.peak = run + 12345;
+  const Plan plan = make_plan(subject, p.request);
+  CHECK(plan.host().peak == run + 12345);
+  CHECK(bytes_of(plan.host(), "before the run, at its peak") == 12345);
+  uint64_t sum = 0;
+  for (const MemoryLine& line : plan.host().lines) sum += line.bytes;
+  CHECK(sum == plan.host().peak);
+  subject.process.peak = run;
+  CHECK(bytes_of(make_plan(subject, p.request).host(), "before the run, at its peak") == 0);
+  // What the process reached is as it was, and so is the sum of the lines.
+  MeasuredMemory measured;
+  measured.peak = plan.host().peak;
+  const PlaceLines host = graded(plan, measured).front();
+  uint64_t found = 0;
+  for (const MemoryLine& line : host.lines) found += line.measured.value_or(0);
+  CHECK(found == host.measured_peak);
+}
+
 TEST_CASE("plan places: of paced places the program takes the same at every start") {
   // Pages of files, and others, of starts of one command.
   const auto bytes = [](uint64_t files_kib, uint64_t others_kib) {
     return repeatable_program_bytes({(files_kib + others_kib) << 10, 0, 0, true, files_kib << 10});
   };
-  const uint64_t one = bytes(13944, 1708);
-  CHECK(one == bytes(14176, 1708));
-  CHECK(one == bytes(14928, 1712));
-  CHECK(one >= (14928 + 1712) << 10);
-  CHECK(one < (14928 + 1712 + 1024) << 10);
+  const uint64_t one = bytes(16944, 1708);
+  CHECK(one == bytes(17176, 1708));
+  CHECK(one == bytes(17928, 1712));
+  CHECK(one >= (17928 + 1712) << 10);
+  CHECK(one < (17928 + 1712 + 1024) << 10);
   CHECK(bytes(30000, 9000) >= 39000 << 10);
   CHECK(bytes(30000, 9000) < (39000 + 1024 + 512) << 10);
 }

@@ -128,7 +128,7 @@ struct Plan {
 /// The plan of a model whose blocks have their places. (budget/placement_plan.h places them.) A pure
 /// function of its arguments. It takes the largest group whose plan fits, so a plan that
 /// fits a budget fits every larger one. If the budget of the host is tight, the allowance may
-/// shrink by 640 KiB, so a plan that needs P bytes also fits a budget of exactly P.
+/// shrink by up to 640 KiB, so a plan that needs P bytes also fits a budget of exactly P.
 Plan make_plan(const PlanSubject& subject, const PlanRequest& request);
 
 }  // namespace hearth

@@ -46,7 +46,7 @@ TEST_CASE("plan: what was planned as P fits a budget of P, and a program a littl
   PlanSubject same = s.with(plan.host().peak);
   CHECK(make_plan(same, s.request).fits());
   CHECK(make_plan(same, s.request).train->group == plan.train->group);
-  same.process.program += uint64_t{512} << 10;  // as starts differ
+  same.process.program += uint64_t{384} << 10;  // as starts differ
   const Plan larger = make_plan(same, s.request);
   CHECK(larger.fits());
   CHECK(larger.train->group == plan.train->group);

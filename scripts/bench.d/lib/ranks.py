@@ -88,8 +88,8 @@ def run(options, work):
         step, sent, found = hearth(options, work, rate)
         if found != losses:
             sys.exit(f"bench: {options.ranks} ranks have other losses than one: {found}, {losses}")
-        # Each rank computes its share while nothing is sent.
-        bound = sent / bytes_per_s(rate) + alone / options.ranks
+        # Each rank computes its share while gradients travel.
+        bound = max(sent / bytes_per_s(rate), alone / options.ranks)
         row = (f"{rate:>9} {sent / 1e6:8.1f} {1e3 * bound:9.0f} {1e3 * step:8.0f} "
                f"{100 * bound / step:8.0f}")
         if options.peer:

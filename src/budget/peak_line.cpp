@@ -13,10 +13,11 @@ void set_peak(PlaceLines& host, uint64_t before) {
                 [](const MemoryLine& line) { return line.id.use == MemoryUse::opening; });
   host.peak = sum_of(host.lines);
   if (before <= host.peak) return;
-  host.lines.push_back({{MemoryUse::opening},
-                        "before the run, at its peak",
-                        before - host.peak,
-                        "measured: what opening, measuring and planning took beyond all other lines"});
+  host.lines.push_back(
+      {{MemoryUse::opening},
+       "before the run, at its peak",
+       before - host.peak,
+       "measured: what opening, measuring and planning took beyond all other lines"});
   host.peak = before;
 }
 

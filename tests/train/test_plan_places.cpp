@@ -16,7 +16,7 @@
 namespace hearth::test {
 namespace {
 
-constexpr Place kDevice = 1;
+constexpr Place kFirstDevice = 1;
 constexpr uint64_t kPlenty = uint64_t{1} << 40;
 
 /// A run whose blocks, all or the experts, are on a device that the host does not reach.
@@ -32,7 +32,7 @@ struct Placed {
     request.micro_batches = config.grad_accum;
     request.longest = config.seq_len;
     request.tokens = config.seq_len * config.micro_batch;
-    model.placement = {everything ? kDevice : kHostPlace, kDevice};
+    model.placement = {everything ? kFirstDevice : kHostPlace, kFirstDevice};
     place_blocks(model.table, model.opened->spec, model.placement);
   }
   PlanSubject with(uint64_t host, uint64_t device) const {
@@ -63,11 +63,11 @@ TEST_CASE("plan places: a line lies at the place of what it is for") {
   const Placed p(false);
   const Plan plan = make_plan(p.with(kPlenty, kPlenty), p.request);
   REQUIRE(plan.places.size() == 2);
-  const PlaceLines& device = plan.places[kDevice];
+  const PlaceLines& device = plan.places[kFirstDevice];
   CHECK(device.budget.name == "cuda:0");
   uint64_t experts = 0, others = 0;
   for (const Tensor& t : p.model.table.tensors()) {
-    const bool away = p.model.table.block(t.block).place == kDevice;
+    const bool away = p.model.table.block(t.block).place == kFirstDevice;
     (away ? experts : others) += static_cast<uint64_t>(t.size()) * sizeof(float);
   }
   REQUIRE(experts > 0);
@@ -88,13 +88,13 @@ TEST_CASE("plan places: a line lies at the place of what it is for") {
   // Memory of the host that only such a device needs.
   CHECK(bytes_of(plan.host(), "staging of parameters of devices") == uint64_t{4} << 20);
   PlanSubject reached = p.with(kPlenty, kPlenty);
-  reached.places[kDevice].host_reaches = true;
+  reached.places[kFirstDevice].host_reaches = true;
   const Plan in_host = make_plan(reached, p.request);
   CHECK(bytes_of(in_host.host(), "staging of parameters of devices") == 0);
   // Memory of a device that is the host's is memory of the process.
   CHECK(bytes_of(plan.host(), "memory of cuda:0") == 0);
-  CHECK(bytes_of(in_host.host(), "memory of cuda:0") == in_host.places[kDevice].peak);
-  CHECK(in_host.host().peak > in_host.places[kDevice].peak);
+  CHECK(bytes_of(in_host.host(), "memory of cuda:0") == in_host.places[kFirstDevice].peak);
+  CHECK(in_host.host().peak > in_host.places[kFirstDevice].peak);
 }
 
 TEST_CASE("plan places: lines add up where opening took more than the run takes") {
@@ -137,10 +137,10 @@ TEST_CASE("plan places: each place is held against its own budget") {
   const Placed p(false);
   const Plan plan = make_plan(p.with(kPlenty, kPlenty), p.request);
   CHECK(plan.fits());
-  const uint64_t device = plan.places[kDevice].peak;
+  const uint64_t device = plan.places[kFirstDevice].peak;
   CHECK(make_plan(p.with(kPlenty, device), p.request).fits());
   const Plan small = make_plan(p.with(kPlenty, device / 2), p.request);
-  CHECK(small.short_place() == kDevice);
+  CHECK(small.short_place() == kFirstDevice);
   const std::string missing = what_is_missing(small);
   INFO(missing);
   CHECK(has(missing, " MB of the memory of cuda:0, but may use only "));
@@ -156,17 +156,17 @@ TEST_CASE("plan places: a refusal names the device, and the experts go to the ho
   Placed p(true);
   p.request.recompute = true;
   p.config.micro_batch = 1;
-  const uint64_t needed = needed_memory(p.with(kPlenty, kPlenty), p.request)[kDevice];
+  const uint64_t needed = needed_memory(p.with(kPlenty, kPlenty), p.request)[kFirstDevice];
   CHECK(make_plan(p.with(kPlenty, needed), p.request).fits());
   uint64_t experts = 0;
   const Placed apart(false);
   const CopyPolicy policy = make_plan(p.with(kPlenty, needed), p.request).policy;
   for (const ParameterArena& arena : parameter_arenas(apart.model.table, policy)) {
-    if (arena.place == kDevice) experts += arena.bytes;
+    if (arena.place == kFirstDevice) experts += arena.bytes;
   }
   const PlanSubject subject = p.with(kPlenty, needed - experts / 2);
   const Plan plan = make_plan(subject, p.request);
-  REQUIRE(plan.short_place() == kDevice);
+  REQUIRE(plan.short_place() == kFirstDevice);
   const std::string line =
       refusal(plan, {{"--devices cuda:0,host", 5 << 20}}, needed_memory(subject, p.request));
   INFO(line);
@@ -194,7 +194,7 @@ TEST_CASE("plan places: a change may fill a device to the last byte, which the h
   PlanRequest half = p.request;
   half.tokens = p.config.seq_len;
   half.micro_batches = 2 * p.request.micro_batches;
-  const uint64_t room = needed_memory(p.with(kPlenty, kPlenty), half)[kDevice];
+  const uint64_t room = needed_memory(p.with(kPlenty, kPlenty), half)[kFirstDevice];
   const auto changes = changes_that_fit(p.model.opened, p.with(kPlenty, room), p.request, p.config);
   REQUIRE_FALSE(changes.empty());
   CHECK(changes.front().options.starts_with("--micro-batch 1 --grad-accum "));
@@ -205,8 +205,8 @@ TEST_CASE("plan places: what a run measured is told by place") {
   const Plan plan = make_plan(p.with(kPlenty, kPlenty), p.request);
   MeasuredMemory measured;
   measured.arenas.push_back({parameters_of(CopyRole::gradient), 700, kHostPlace});
-  measured.arenas.push_back({parameters_of(CopyRole::gradient), 900, kDevice});
-  measured.arenas.push_back({parameters_of(CopyRole::master), 50, kDevice});
+  measured.arenas.push_back({parameters_of(CopyRole::gradient), 900, kFirstDevice});
+  measured.arenas.push_back({parameters_of(CopyRole::master), 50, kFirstDevice});
   measured.peak = uint64_t{50} << 20;
   const std::vector<PlaceLines> found = graded(plan, measured);
   const auto gradients = [](const PlaceLines& place) {
@@ -216,9 +216,9 @@ TEST_CASE("plan places: what a run measured is told by place") {
     return std::optional<uint64_t>();
   };
   CHECK(gradients(found[kHostPlace]) == 700);
-  CHECK(gradients(found[kDevice]) == 900);
+  CHECK(gradients(found[kFirstDevice]) == 900);
   CHECK(found[kHostPlace].measured_peak == measured.peak);
-  CHECK(found[kDevice].measured_peak == 950);
+  CHECK(found[kFirstDevice].measured_peak == 950);
 }
 
 }  // namespace

@@ -26,11 +26,11 @@ __device__ inline Philox philox(uint64_t low, uint64_t high, uint64_t key) {
   return c;
 }
 
-/// The four numbers of columns [4 * quad, 4 * quad + 4) of a row.
+/// The four numbers of columns [4 * quad, 4 * quad + 4) of a row of the part.
 __device__ inline Philox dropout_numbers(const DropoutRule& rule, int64_t row, int64_t quad) {
   const int64_t place = rule.first_row + row;
   const auto id = static_cast<uint64_t>(rule.ids != nullptr ? int64_t{rule.ids[place]} : place);
-  return philox(static_cast<uint64_t>(quad), id, rule.key);
+  return philox(static_cast<uint64_t>(rule.first_quad + quad), id, rule.key);
 }
 
 /// x after dropout, by the number of its element.

@@ -54,6 +54,7 @@ struct DropoutRule {
   uint64_t limit = 0;  // a 32-bit number below it drops; 0: no dropout
   const int32_t* ids = nullptr;
   int64_t first_row = 0;
+  int64_t first_quad = 0;  // of the part's columns, in quads of the whole input
   float scale = 1;
 };
 

@@ -50,6 +50,7 @@ DropoutRule rule_of(const Dropout& dropout) {
   rule.limit = static_cast<uint64_t>(dropout.rate * 0x1p32);
   rule.ids = dropout.ids ? static_cast<const int32_t*>(dropout.ids.data) : nullptr;
   rule.first_row = dropout.first_row;
+  rule.first_quad = dropout.first_column / 4;
   rule.scale = static_cast<float>(1 / (1 - dropout.rate));
   return rule;
 }

@@ -8,7 +8,8 @@
 
 namespace hearth {
 
-/// to[i] = drop(from[i]) for columns [column, column + n) of a row; `column` is a multiple of four.
+/// to[i] = drop(from[i]) for columns [column, column + n) of a row of this part of the input; `column` is
+/// a multiple of four, and so is the part's first.
 /// Each Philox4x32-10 block, with the key and the counter (column / 4, id of the row), serves four
 /// elements. An element is dropped if its number is below rate * 2^32. `to` may be `from`.
 template <class T>
@@ -18,7 +19,7 @@ void drop_row(const Dropout& dropout, int64_t row, int64_t column, const T* from
   const T scale = static_cast<T>(1 / (1 - dropout.rate));
   const auto id = static_cast<uint64_t>(dropout.id(row));
   for (int64_t i = 0; i < n; i += 4) {
-    const auto quad = static_cast<uint64_t>((column + i) / 4);
+    const auto quad = static_cast<uint64_t>((dropout.first_column + column + i) / 4);
     const auto words =
         philox4x32({static_cast<uint32_t>(quad), static_cast<uint32_t>(quad >> 32),
                     static_cast<uint32_t>(id), static_cast<uint32_t>(id >> 32)},

@@ -272,6 +272,9 @@ class OpTable {
       combine;
 
   // ---- experts -------------------------------------------------------------------------------
+  // A call may compute a range of its experts' width (ops/width_range.h): maps, gradients, gate, up
+  // and h are then views of the range. What sums over the width is the range's share of the sum.
+
   /// SwiGLU of each expert over its rows: y = down(silu(gate(x)) * up(x)). x, y [R, H]; gate and up
   /// [R, I] keep gate(x) and up(x) for the backward. Any expert may have no rows. In the indexed
   /// form x has any number of rows, and so has dy below.

@@ -45,6 +45,11 @@ struct ConstView {
         static_cast<const std::byte*>(data) + static_cast<size_t>(begin * stride) * size_of(dtype),
         dtype, n, cols, stride};
   }
+  /// Columns [begin, begin + n).
+  ConstView columns(int64_t begin, int64_t n) const {
+    return {static_cast<const std::byte*>(data) + static_cast<size_t>(begin) * size_of(dtype),
+            dtype, rows, n, stride};
+  }
   /// The same contiguous elements as [rows, cols].
   ConstView reshape(int64_t r, int64_t c) const {
     HEARTH_CHECK(contiguous() && r * c == size(), "view: reshape of other size");
@@ -71,6 +76,10 @@ struct View : ConstView {
     const ConstView v = ConstView::slice(begin, n);
     return {const_cast<void*>(v.data), v.dtype, v.rows, v.cols, v.stride};
   }
+  View columns(int64_t begin, int64_t n) const {
+    const ConstView v = ConstView::columns(begin, n);
+    return {const_cast<void*>(v.data), v.dtype, v.rows, v.cols, v.stride};
+  }
   View reshape(int64_t r, int64_t c) const {
     const ConstView v = ConstView::reshape(r, c);
     return {const_cast<void*>(v.data), v.dtype, v.rows, v.cols};
@@ -94,6 +103,7 @@ struct Dropout {
   ConstView ids;          // i32 [1, rows of the whole input]; empty: the id is the row's number
   int64_t first_row = 0;  // of this part, in the whole input
   std::span<const uint64_t> segment_keys = {};  // of each segment; empty: `key` for all
+  int64_t first_column = 0;  // of this part, in the whole input; a multiple of four
 
   explicit operator bool() const { return rate > 0; }
   int64_t id(int64_t row) const {

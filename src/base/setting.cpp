@@ -17,6 +17,7 @@ std::string in_words(Setting setting) {
     case Setting::epochs: return "the number of epochs";
     case Setting::eval_at_start: return "evaluating at the start";
     case Setting::eval_data: return "the evaluation data";
+    case Setting::divide_experts: return "dividing experts along their width";
     case Setting::expert_r: return "the rank of the experts";
     case Setting::experts: return "the chosen experts";
     case Setting::format: return "the row format";

@@ -18,6 +18,7 @@ enum class Setting : uint8_t {
   cpu_memory,
   data,
   devices,
+  divide_experts,
   epochs,
   eval_at_start,
   eval_data,

@@ -236,6 +236,7 @@ std::unique_ptr<SplitDecider> split_decider(const PlacedModel& model, const Sche
     device->slots = expert_slots(model, policy, *device);
     device->stages = stages;
     count_groups(schedule, *device);
+    if (places.divides_experts() && schedule.pass == Pass::train) device->width = spec.expert_width;
     devices.push_back(std::move(*device));
   }
   return std::make_unique<SplitDecider>(std::move(devices), spec.experts, answer_of(places),

@@ -191,7 +191,8 @@ const char* bits_of(const PlacedModel& model) {
   const std::vector<Place> all = model.placement.places();
   const bool same = std::all_of(all.begin(), all.end(),
                                 [&](Place at) { return model.opened->place(at).ops == host; });
-  return same && !model.settings.partial_sums ? "same" : "bounded";
+  const bool divides = model.of_model.divides_experts();
+  return same && !model.settings.partial_sums && !divides ? "same" : "bounded";
 }
 
 std::vector<std::string> stage_lines(const PlacedModel& model) {

@@ -208,7 +208,8 @@ class PlanMaker {
             sampled_rows(subject_.of_model),
             inputs_on_host,
             subject_.compute_backward,
-            request_.zebra_order};
+            request_.zebra_order,
+            subject_.of_model.divides_experts()};
   }
 
   /// Whether the host updates what devices compute beside: then its updates run under their next

@@ -136,6 +136,7 @@ std::string policy_line(const PlacedModel& model) {
   if (!model.policy) return {};
   const ChosenPolicy& policy = *model.policy;
   std::string line = "policy auto: " + policy.name + ", since " + policy.why;
+  if (model.of_model.divides_experts()) line += ", and may divide an expert along its width";
   std::string others;
   for (const ChosenPolicy::Candidate& of : policy.candidates) {
     others += (others.empty() ? "" : ", ") + of.name + ' ';

@@ -25,6 +25,9 @@ std::string_view name_of(TaskKind kind) {
     case TaskKind::sample: return "sample";
     case TaskKind::foretell: return "foretell";
     case TaskKind::decide: return "decide";
+    case TaskKind::pack: return "pack";
+    case TaskKind::divided: return "divided";
+    case TaskKind::join: return "join";
     case TaskKind::shard: return "shard";
     case TaskKind::reduce: return "reduce";
     case TaskKind::send_counts: return "send_counts";
@@ -255,6 +258,9 @@ const Body*& entry_of(TaskKind kind) {
     set(TaskKind::sample, sample_body());
     set(TaskKind::foretell, foretell_body());
     set(TaskKind::decide, decide_body());
+    set(TaskKind::pack, pack_body());
+    set(TaskKind::divided, divided_body());
+    set(TaskKind::join, join_body());
     set(TaskKind::shard, shard_body());
     set(TaskKind::reduce, reduce_body());
     set(TaskKind::send_counts, send_counts_body());

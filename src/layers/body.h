@@ -35,6 +35,9 @@ enum class TaskKind : uint8_t {
   sample,       // a few rows of what enters a layer, for predictors of its router
   foretell,     // hands them to who decides, before attention of the layer
   decide,       // which place computes which experts of a layer: the split
+  pack,         // the columns of a divided expert's maps that the device computes
+  divided,      // these columns of the expert, at the device
+  join,         // their gradients to the expert's home
   shard,        // ends a logical shard: adds its gradients by the tree
   reduce,       // gradients of a layer to the ranks that own its blocks
   send_counts,  // how many rows each expert of another rank gets, to that rank
@@ -142,17 +145,19 @@ struct TaskShape {
   Pass pass = Pass::train;
   Phase phase = Phase::forward;
   int32_t layer = -1;
-  int64_t tokens = 0;        // most tokens of a micro-batch
-  int64_t longest = 0;       // most tokens of a sequence, cached keys included
-  int64_t cache_rows = 0;    // rows of the key-value cache; 0: no cache
-  Place place = kHostPlace;  // where the task runs
-  ExpertPart part = {};      // of E
-  int32_t split_places = 0;  // of the split of the layer's experts; 0: they are not divided
-  int32_t segments = 1;      // micro-batches of the task; of all but E and decide one at most
-  bool decided = false;      // a rule divides the layer's experts while the step runs
-  bool rotates = false;      // updates are those of the step before
-  bool rounds = false;       // experts elsewhere get tokens in bf16 (Value::normed_sent)
-  bool away = false;         // the task is at another place than the dense parts of its layer
+  int64_t tokens = 0;          // most tokens of a micro-batch
+  int64_t longest = 0;         // most tokens of a sequence, cached keys included
+  int64_t cache_rows = 0;      // rows of the key-value cache; 0: no cache
+  Place place = kHostPlace;    // where the task runs
+  ExpertPart part = {};        // of E
+  int32_t split_places = 0;    // of the split of the layer's experts; 0: they are not divided
+  int32_t segments = 1;        // micro-batches of the task; of all but E and decide one at most
+  bool decided = false;        // a rule divides the layer's experts while the step runs
+  bool divides = false;        // and one of them along its width, if it likes (Value::divided)
+  bool first_of_group = true;  // of `divided`: it begins the group's divided_gradient
+  bool rotates = false;        // updates are those of the step before
+  bool rounds = false;         // experts elsewhere get tokens in bf16 (Value::normed_sent)
+  bool away = false;           // the task is at another place than the dense parts of its layer
   bool sums = false;  // places with experts of the layer return sums (RunSettings::partial_sums)
   ExpertRanks ranks = {};  // that share the experts
   TaskShare norm = {};     // of clip and gather the count alone: that of the host's places

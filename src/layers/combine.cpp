@@ -4,6 +4,9 @@
 // layer, a task at each place does so for the rows of its part. Otherwise the experts read gradients
 // of tokens through the routing.
 //
+// Of an expert that is divided along its width, what the device's columns give is added to what came
+// from the host, before anything else.
+//
 // With partial sums (TaskShape::sums) the forward is several tasks: at the dense parts the residual and
 // the shared expert, then for each part, in the order of the places, its sum. A part elsewhere is
 // summed there first, and its sum crosses the link.
@@ -37,7 +40,12 @@ class Combine final : public Body {
                       .rows_per_token = 1,
                       .cols = s.spec.experts_per_token});
       if (!s.part.all()) add_part_ports(s, list);
-      list.push_back(ports::routed(s, Value::expert_out, Access::read));
+      list.push_back(
+          ports::routed(s, Value::expert_out, s.divides ? Access::update : Access::read));
+      if (s.divides) {
+        list.push_back(ports::divided(Access::read));
+        list.push_back(ports::hidden(s, Value::divided_out, Access::read));
+      }
       list.push_back({.value = Value::weight,
                       .access = Access::read,
                       .dtype = s.settings.activations,
@@ -66,6 +74,7 @@ class Combine final : public Body {
                     part_offsets(c), c.out(Value::d_expert_out));
       return;
     }
+    if (c.has(Value::divided)) add_divided(c, Value::divided_out, Value::expert_out);
     const bool here = c.has(Value::residual);
     const View out = here ? c.out(Value::residual, 1) : c.out(Value::expert_sum);
     ConstView base = here ? ConstView(out) : ConstView();

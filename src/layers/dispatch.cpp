@@ -102,12 +102,16 @@ class Dispatch final : public Body {
       choices(Value::route_row_of, DType::i32, Access::read);
       if (!s.part.all()) add_part_ports(s, list);
     }
-    if (sum.rows) list.push_back(ports::routed(s, Value::d_rows, Access::read));
+    const Access rows = s.divides ? Access::update : Access::read;
+    if (sum.rows) list.push_back(ports::routed(s, Value::d_rows, rows));
+    if (s.divides) {
+      list.push_back(ports::divided(Access::read));
+      list.push_back(ports::hidden(s, Value::d_divided_rows, Access::read));
+      list.push_back(ports::divided_weight(s, Access::read));
+    }
     if (sum.begins) {
-      list.push_back({.value = Value::d_row_weight,
-                      .access = Access::read,
-                      .dtype = type,
-                      .rows_per_token = k});
+      list.push_back(
+          {.value = Value::d_row_weight, .access = rows, .dtype = type, .rows_per_token = k});
       choices(Value::d_weight, type, Access::write);
     }
     if (sum.sends || sum.receives) {
@@ -121,6 +125,10 @@ class Dispatch final : public Body {
   }
 
   static void backward(const BodyContext& c) {
+    if (c.has(Value::divided)) {
+      add_divided(c, Value::d_divided_rows, Value::d_rows);
+      add_divided(c, Value::d_divided_weight, Value::d_row_weight);
+    }
     if (c.has(Value::d_weight)) {
       c.ops.to_token_order(c.stream, row_vector(c.in(Value::d_row_weight)), routing_of(c),
                            c.out(Value::d_weight));
@@ -151,10 +159,7 @@ class Dispatch final : public Body {
                     .rows_per_token = 1,
                     .cols = k});
     if (s.split_places > 0) {
-      list.push_back({.value = Value::expert_position,
-                      .access = Access::read,
-                      .dtype = DType::i32,
-                      .extra_rows = s.spec.experts});
+      list.push_back(ports::positions(s, Access::read));
     }
     if (s.pass != Pass::train) return;
     list.push_back({.value = Value::weight,
@@ -168,7 +173,9 @@ class Dispatch final : public Body {
 
   static void route(const BodyContext& c) {
     const ConstView position =
-        c.has(Value::expert_position) ? row_vector(c.in(Value::expert_position)) : ConstView();
+        c.has(Value::expert_position)
+            ? row_vector(c.in(Value::expert_position).slice(0, c.spec.experts))
+            : ConstView();
     c.ops.route(c.stream, c.in(Value::choice), position, row_vector(c.out(Value::route_offsets)),
                 row_vector(c.out(Value::route_source)), c.out(Value::route_row_of));
     if (c.pass == Pass::train) {

@@ -9,6 +9,7 @@
 #include "layers/kinds.h"
 #include "layers/linear.h"
 #include "layers/split.h"
+#include "ops/width_range.h"
 
 namespace hearth {
 
@@ -174,6 +175,7 @@ class ExpertsPart final : public Body {
                       .extra_rows = s.spec.experts + 1});
     }
     if (!s.part.all() && !s.part.guests) list.push_back(ports::split(s, Access::read));
+    if (s.divides && s.away) list.push_back(ports::divided(Access::read));
     if (has_dropout(s.settings, s.pass)) {
       if (s.part.guests) {
         list.push_back(ports::guest_keys(s, Access::read));
@@ -251,24 +253,51 @@ class ExpertsPart final : public Body {
     const ExpertRows rows = c.part.guests
                                 ? guest_rows(c, count)
                                 : all_rows(c, inputs).part(mine.first, mine.first + count);
-    const ConstView x = c.in(inputs.x);
-    if (c.phase != Phase::backward) {
-      c.ops.experts_forward(c.stream, x, rows, experts, c.out(values.gate), c.out(values.up),
-                            c.out(values.out));
-      return;
-    }
     auto gradients = list_of<ExpertGradient>(c, count);
     for (const BlockId block : mine.blocks) {
+      if (c.phase != Phase::backward) break;
       const auto gradient = [&](Slot slot) { return gradient_of(c, block, slot); };
       gradients.push_back({gradient(Slot::gate), gradient(Slot::up), gradient(Slot::down)});
     }
-    c.ops.experts_backward(c.stream, c.in(inputs.d_out, inputs.layer_offset),
-                           row_vector(c.in(values.weight)), x, rows, experts, c.out(values.gate),
-                           c.out(values.up), c.out(values.d_rows),
-                           row_vector(c.out(values.d_weight)), gradients);
+    const View gate = c.out(values.gate), up = c.out(values.up);
+    const WidthRange own = own_columns(c);
+    if (own.begin == 0) return compute(c, inputs, rows, experts, gate, up, gradients);
+    // The last is divided along its width.
+    const auto last = static_cast<size_t>(count - 1);
+    if (last > 0) {
+      compute(c, inputs, rows.part(0, count - 1), std::span(experts).first(last), gate, up,
+              std::span(gradients).first(gradients.empty() ? 0 : last));
+    }
+    experts.back() = range_of(experts.back(), own);
+    if (!gradients.empty()) gradients.back() = range_of(gradients.back(), own);
+    compute(c, inputs, rows.part(count - 1, count), std::span(experts).last(1),
+            columns_in(gate, own), columns_in(up, own),
+            std::span(gradients).last(gradients.empty() ? 0 : 1));
   }
 
  private:
+  /// Of the divided expert, if there is one and the task has it; else all.
+  static WidthRange own_columns(const BodyContext& c) {
+    const int64_t width = c.spec.expert_width;
+    if (!c.has(Value::divided)) return {0, width};
+    const int64_t of_device = DividedView(c.in(Value::divided)).width;  // of all micro-batches
+    return {of_device, width - of_device};
+  }
+
+  static void compute(const BodyContext& c, const Inputs& inputs, const ExpertRows& rows,
+                      std::span<const ExpertView> experts, const View& gate, const View& up,
+                      std::span<const ExpertGradient> gradients) {
+    const RowValues& values = values_of(c.part);
+    const ConstView x = c.in(inputs.x);
+    if (c.phase != Phase::backward) {
+      c.ops.experts_forward(c.stream, x, rows, experts, gate, up, c.out(values.out));
+      return;
+    }
+    c.ops.experts_backward(c.stream, c.in(inputs.d_out, inputs.layer_offset),
+                           row_vector(c.in(values.weight)), x, rows, experts, gate, up,
+                           c.out(values.d_rows), row_vector(c.out(values.d_weight)), gradients);
+  }
+
   static LinearGradient gradient_of(const BodyContext& c, BlockId block, Slot slot) {
     LinearGradient gradient = c.table.linear_gradient(block, slot, std::nullopt);
     if (!c.part.guests) return gradient;

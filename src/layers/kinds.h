@@ -26,6 +26,9 @@ const Body& update_body();
 const Body& sample_body();
 const Body& foretell_body();
 const Body& decide_body();
+const Body& pack_body();
+const Body& divided_body();
+const Body& join_body();
 const Body& shard_body();
 const Body& reduce_body();
 const Body& send_counts_body();
@@ -202,6 +205,27 @@ inline Port split(const TaskShape& s, Access access) {
           .dtype = DType::i32,
           .extra_rows = SplitView::size(s.spec.experts, s.split_places)};
 }
+/// DividedView.
+inline Port divided(Access access) {
+  return {.value = Value::divided,
+          .access = access,
+          .dtype = DType::i32,
+          .extra_rows = DividedView::kSize};
+}
+/// [T] for the rows of the divided expert, from the first.
+inline Port divided_weight(const TaskShape& s, Access access) {
+  return {.value = Value::d_divided_weight,
+          .access = access,
+          .dtype = s.settings.activations,
+          .rows_per_token = 1};
+}
+/// The positions of the experts in the order of the split.
+inline Port positions(const TaskShape& s, Access access) {
+  return {.value = Value::expert_position,
+          .access = access,
+          .dtype = DType::i32,
+          .extra_rows = s.spec.experts + (s.divides ? 2 : 0)};
+}
 /// One f64.
 inline Port scalar(Value value, Access access) {
   return {.value = value, .access = access, .dtype = DType::f64, .extra_rows = 1};
@@ -215,6 +239,9 @@ RoutingView routing_of(const BodyContext& c);
 void add_routing_ports(const TaskShape& s, Access access, std::vector<Port>& ports);
 /// Of a task that computes a part of a layer's experts: the ports that say which rows are its own.
 void add_part_ports(const TaskShape& s, std::vector<Port>& ports);
+/// Adds what the device's columns of the divided expert give (`part`, from its first row) to that of the
+/// host's columns, which is in the rows of this expert (`whole`). Nothing if none is divided.
+void add_divided(const BodyContext& c, Value part, Value whole);
 /// The offsets of the part's experts, of those of all; empty if the task is of no part.
 ConstView part_offsets(const BodyContext& c);
 

@@ -38,6 +38,31 @@ class SplitView {
   std::span<const int32_t> order_, begin_;
 };
 
+/// The expert of a layer that both the host and the layer's device compute, each a range of its width.
+/// Its rows are in the host's part of the split, the last of it.
+struct DividedExpert {
+  int32_t expert = -1;  // -1: none is divided
+  int64_t width = 0;    // columns [0, width) are the device's, the others the host's
+
+  bool any() const { return expert >= 0; }
+  friend bool operator==(const DividedExpert&, const DividedExpert&) = default;
+};
+
+/// Reads the value `divided` of a layer and a micro-batch, i32 [4]. All zeros: no expert is divided.
+struct DividedView {
+  int64_t position = 0;  // of the expert in the split
+  int64_t width = 0;     // DividedExpert::width
+  int64_t first = 0;     // of the expert's rows, in the order of the split
+  int64_t rows = 0;
+
+  static constexpr int64_t kSize = 4;
+  explicit DividedView(ConstView value) {
+    const int32_t* const of = value.as<int32_t>();
+    position = of[0], width = of[1], first = of[2], rows = of[3];
+  }
+  bool any() const { return width > 0; }
+};
+
 /// The experts of a layer that its device will probably compute, in the order of computing.
 struct ForetoldExperts {
   int32_t layer = 0;
@@ -83,6 +108,9 @@ class SplitRule {
   /// Of the split that `divide` has just made of this layer: the experts of its device in the order in
   /// which it computes them. Empty: by number. Called behind `divide` by the same thread.
   virtual std::vector<int32_t> order(int32_t /*layer*/) const { return {}; }
+  /// Of the same split: the expert of the host's that its device computes a part of. Only if the
+  /// schedule divides experts (PlanInput::divides).
+  virtual DividedExpert divided(int32_t /*layer*/) const { return {}; }
   /// Of the layers of the step that begins. What it leaves out stays as it was.
   virtual std::vector<ForetoldExperts> foretold() const { return {}; }
   /// What `divide` of this layer has made known of later layers. Called behind it by the same thread.

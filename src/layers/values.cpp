@@ -60,6 +60,9 @@ constexpr auto kInfo = [] {
   layer(Value::router_squares, "router_squares");
   layer(Value::split, "split");
   layer(Value::expert_position, "expert_position");
+  layer(Value::divided, "divided");
+  layer(Value::divided_weights, "divided_weights");
+  layer(Value::divided_out, "divided_out");
   layer(Value::route_offsets, "route_offsets");
   layer(Value::route_source, "route_source");
   layer(Value::route_row_of, "route_row_of");
@@ -96,6 +99,9 @@ constexpr auto kInfo = [] {
   layer(Value::d_row_weight, "d_row_weight");
   layer(Value::d_weight, "d_weight");
   layer(Value::d_normed, "d_normed");
+  layer(Value::divided_gradient, "divided_gradient");
+  layer(Value::d_divided_rows, "d_divided_rows");
+  layer(Value::d_divided_weight, "d_divided_weight");
   layer(Value::tensor_norms, "tensor_norms");
   set(Value::grad_norm, "grad_norm", Scope::step);
   set(Value::clip, "clip", Scope::step);
@@ -115,10 +121,11 @@ constexpr auto kInfo = [] {
                         Value::logits, Value::grad_norm, Value::clip, Value::finite}) {
     table[static_cast<size_t>(v)].kept = true;
   }
-  for (const Value v : {Value::micro_tokens, Value::micro_trained_tokens, Value::dropout_key,
-                        Value::noise_key, Value::trained_tokens, Value::tokens, Value::lr,
-                        Value::update_step, Value::split, Value::due_clip, Value::due_finite,
-                        Value::grad_norm, Value::clip, Value::finite, Value::guest_keys}) {
+  for (const Value v :
+       {Value::micro_tokens, Value::micro_trained_tokens, Value::dropout_key, Value::noise_key,
+        Value::trained_tokens, Value::tokens, Value::lr, Value::update_step, Value::split,
+        Value::divided, Value::due_clip, Value::due_finite, Value::grad_norm, Value::clip,
+        Value::finite, Value::guest_keys}) {
     table[static_cast<size_t>(v)].host = true;
   }
   for (const Value v : {Value::row_weight, Value::rows, Value::gate, Value::up, Value::expert_out,
@@ -131,6 +138,8 @@ constexpr auto kInfo = [] {
         Value::guest_weight, Value::d_guest_rows, Value::d_guest_row_weight, Value::normed_there}) {
     table[static_cast<size_t>(v)].of_part = true;
   }
+  table[static_cast<size_t>(Value::divided_weights)].of_group = true;
+  table[static_cast<size_t>(Value::divided_gradient)].of_group = true;
   return table;
 }();
 

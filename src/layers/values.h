@@ -60,7 +60,11 @@ enum class Value : uint8_t {
   router_log_sum,    // [T] log sum exp of the router's logits; only with a z-loss
   router_squares,    // f64, sum of the squares of router_log_sum
   split,             // i32 [E + places + 1] (SplitView); only if the experts are divided
-  expert_position,   // i32 [E] of each expert in the split's order; only if they are divided
+  expert_position,   // i32 [E] of each expert in the split's order; only if they are divided. If an
+                     // expert may be divided, i32 [E + 2]: then 0, and the number of its rows
+  divided,           // i32 [4] (DividedView): the expert that is divided along its width, if any
+  divided_weights,   // the columns of its maps that the device computes (layers/divided.h)
+  divided_out,       // [T, H] of its rows, from the first: what these columns give
   route_offsets,     // i32 [E + 1] (RoutingView)
   route_source,      // i32 [R] (RoutingView)
   route_row_of,      // i32 [T, k] (RoutingView)
@@ -103,6 +107,9 @@ enum class Value : uint8_t {
   d_guest_row_weight,  // their d_row_weight
   d_weight,            // [T, k]
   d_normed,            // [T, H]
+  divided_gradient,    // of divided_weights (layers/divided.h)
+  d_divided_rows,      // [T, H]: d_rows of these columns, from the first row of the divided expert
+  d_divided_weight,    // [T]: their d_row_weight
 
   // Of a step.
   tensor_norms,  // f64 [trained tensors of a norm task]; its "layer" is the number of the task
@@ -136,6 +143,9 @@ struct ValueInfo {
   bool host = false;     // always on the host: bodies read it themselves
   bool routed = false;   // a row per choice, by expert; parts of it can be at different places
   bool of_part = false;  // each place that computes experts of the layer writes one of its own
+  bool of_group =
+      false;  // one for the micro-batches of a group: the latest. Its bytes are those of
+              // the columns that `divided` names
 };
 const ValueInfo& info_of(Value value);
 

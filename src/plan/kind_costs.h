@@ -32,6 +32,10 @@ constexpr KindCosts kind_costs(TaskKind kind) {
     case TaskKind::sample:  // at most layers/router_sample.h's kSampledTokens rows
     case TaskKind::foretell:
     case TaskKind::decide: return {.in_tables = false};
+    // Before a step is routed, no expert is divided along its width.
+    case TaskKind::pack:
+    case TaskKind::join: return {.in_tables = false, .sweeps = true};
+    case TaskKind::divided: return {.in_tables = false};
     case TaskKind::copy: return {.in_tables = false};  // its link costs
     case TaskKind::shard: return {.in_tables = false, .sweeps = true, .ends_step = true};
     case TaskKind::send_counts:

@@ -21,7 +21,8 @@ class RoutedCosts {
   std::vector<TaskDemand> demands(const RoutedStep& step) const;
 
  private:
-  double experts_seconds(const Task& task, std::span<const int64_t> choices) const;
+  double experts_seconds(const Task& task, const RoutedStep::OfTask& of) const;
+  TaskDemand of_divided(const Task& task, const RoutedStep& step) const;
 
   const Schedule& schedule_;
   const ModelSpec& spec_;

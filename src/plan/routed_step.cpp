@@ -8,6 +8,12 @@ namespace hearth {
 
 namespace {
 
+/// Whether the decision of a layer may divide an expert along its width.
+bool divides(const Task& decision) {
+  return std::ranges::any_of(decision.uses,
+                             [](const BufferUse& use) { return use.port.value == Value::divided; });
+}
+
 bool is_within(const RowRange& rows, const RowRange& of) {
   return of.begin <= rows.begin && rows.end <= of.end;
 }
@@ -58,6 +64,7 @@ void RoutedStep::ask(SplitRule& rule, int64_t experts, const ChoicesOf& choices)
     if (task.kind != TaskKind::decide) continue;
     Split& split = splits_[{task.layer, task.rows.begin}];
     split.rows = task.rows;
+    split.layer = task.layer;
     std::vector<double> tokens;
     for (int32_t m = task.rows.begin; m < task.rows.end; ++m) {
       const std::span<const int64_t> of = choices(task.layer, m);
@@ -67,9 +74,13 @@ void RoutedStep::ask(SplitRule& rule, int64_t experts, const ChoicesOf& choices)
     split.places.resize(static_cast<size_t>(experts));
     rule.divide(task.layer, tokens, split.places);
     split.order = rule.order(task.layer);
+    if (divides(task)) split.divided = rule.divided(task.layer);
+    const int32_t divided = split.divided.expert;
     for (int32_t e = 0; e < experts; ++e) {
-      if (std::ranges::find(split.order, e) == split.order.end()) split.order.push_back(e);
+      const bool is_known = std::ranges::find(split.order, e) != split.order.end();
+      if (!is_known && e != divided) split.order.push_back(e);
     }
+    if (split.divided.any()) split.order.push_back(divided);
     Decision& decision = decisions_[t];
     for (const TaskId of : forward_[task.layer]) {
       const Task& reads = schedule_.tasks[static_cast<size_t>(of)];
@@ -125,8 +136,32 @@ RoutedStep::OfTask RoutedStep::of_task(TaskId id) const {
     if (sum == 0) continue;
     of.experts.push_back(first + expert);
     of.choices.push_back(sum);
+    if (expert == split.divided.expert) of.last_share = 1 - device_share(split);
   }
   return of;
+}
+
+double RoutedStep::device_share(const Split& split) const {
+  if (!split.divided.any()) return 0;
+  const Block& block = table_.block(table_.find_block(BlockKind::expert, split.layer, 0));
+  for (TensorId id = block.begin; id < block.end; ++id) {
+    const Tensor& tensor = table_.tensor(id);
+    if (tensor.slot != Slot::gate) continue;
+    return static_cast<double>(split.divided.width) / static_cast<double>(tensor.rows);
+  }
+  HEARTH_CHECK(false, "routed step: an expert without a gate");
+  return 0;
+}
+
+RoutedStep::Divided RoutedStep::divided(const Task& task) const {
+  const Split& split = split_of(task.layer, task.rows);
+  if (!split.divided.any()) return {};
+  Divided divided{device_share(split), 0};
+  for (int32_t m = task.rows.begin; m < task.rows.end; ++m) {
+    divided.choices += split.choices[static_cast<size_t>(m - split.rows.begin)]
+                                    [static_cast<size_t>(split.divided.expert)];
+  }
+  return divided;
 }
 
 double RoutedStep::share(const Task& task) const {

@@ -46,22 +46,35 @@ class RoutedStep {
   struct OfTask {
     std::vector<BlockId> experts;
     std::vector<int64_t> choices;
+    /// Of the last of them, the share of its width that the task computes.
+    double last_share = 1;
   };
   OfTask of_task(TaskId task) const;
+  /// The expert of the task's layer that the host and the device compute, if there is one: the share of its
+  /// width that the device computes, and its choices in the task's micro-batches.
+  struct Divided {
+    double share = 0;
+    int64_t choices = 0;
+  };
+  Divided divided(const Task& task) const;
   /// The share of a layer's choices whose experts are at a place, of the task's micro-batches.
   double share(const Task& task) const;
 
  private:
   struct Split {
-    std::vector<Place> places;                  // by expert
-    std::vector<int32_t> order;                 // every expert, in the order of computing
+    std::vector<Place> places;   // by expert
+    std::vector<int32_t> order;  // every expert, in the order of computing; the divided one is last
+    DividedExpert divided;
     std::vector<std::vector<int64_t>> choices;  // by micro-batch of the group: by expert
     RowRange rows;
+    int32_t layer = -1;
   };
   void ask(SplitRule& rule, int64_t experts, const ChoicesOf& choices);
   void add_homes(int64_t experts, const ChoicesOf& choices);
   const Split& split_of(int32_t layer, RowRange rows) const;
   std::vector<Foretold> tasks_of(const ForetoldExperts& experts, const RowRange* rows) const;
+
+  double device_share(const Split& split) const;
 
   const Schedule& schedule_;
   const ParameterTable& table_;

@@ -60,7 +60,8 @@ std::vector<SchedulePlace> places_of_rank(size_t places, int32_t nodes, int32_t 
   return all;
 }
 
-std::vector<Value> offsets_of_part(const ExpertPart& part) {
+std::vector<Value> sizes_of_copy(Value value, const ExpertPart& part) {
+  if (info_of(value).of_group) return {Value::divided};
   if (part.all()) return {};
   if (part.away()) return {Value::route_offsets};
   if (part.guests) return {Value::guest_offsets};
@@ -85,7 +86,7 @@ void validate_places(const Schedule& s, const Task& task) {
     return s.buffers[static_cast<size_t>(task.uses[use].buffer)];
   };
   if (task.kind == TaskKind::copy) {
-    const std::vector<Value> offsets = offsets_of_part(task.part);
+    const std::vector<Value> offsets = sizes_of_copy(task.uses.front().port.value, task.part);
     bool on_host = task.uses.size() == 2 + offsets.size();
     for (size_t i = 0; on_host && i < offsets.size(); ++i) {
       on_host =

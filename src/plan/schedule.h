@@ -80,9 +80,10 @@ struct Task {
   Work work;
 };
 
-/// Values on the host that a copy of a part reads to know its rows, behind source and target: the offsets
-/// of the layer's experts or of guests' rows, and the split if places divide the experts.
-std::vector<Value> offsets_of_part(const ExpertPart& part);
+/// Values on the host that a copy of a value reads to know its bytes, behind source and target. Of a part:
+/// the offsets of the layer's experts or of guests' rows, and the split if places divide the experts. Of
+/// columns of a divided expert: which they are.
+std::vector<Value> sizes_of_copy(Value value, const ExpertPart& part);
 
 /// "attention backward layer 3 micro-batch 1", "experts forward layer 3 micro-batches 0 to 3", for
 /// traces and messages.

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/arena.h"
+#include "layers/divided.h"
 #include "layers/linear.h"
 #include "plan/addresses.h"
 
@@ -52,6 +53,8 @@ ScheduleBuilder::ScheduleBuilder(const PlanInput& input, Pass pass, int64_t cach
   schedule_.longest = input.longest;
   schedule_.cache_rows = cache_rows;
   HEARTH_CHECK(input.places.size() == input.ops.size(), "schedule: a place without ops");
+  HEARTH_CHECK(!input.divides_experts || !input.settings.partial_sums,
+               "schedule: divided experts with partial sums");
   schedule_.places = input.places;
   schedule_.streams = streams_of(input.places, input.decides);
   schedule_.scratch.resize(input.ops.size());
@@ -90,7 +93,7 @@ ScheduleBuilder::Key ScheduleBuilder::key_of(const Port& port, const Task& task,
   Place part = info.of_part || (info.routed && !task.part.guests) ? task.part.place : kWhole;
   if (info.routed && !info.of_part && sends_from_device(task)) part = kAway;
   return {port.value, info.scope == Scope::layer ? task.layer + port.layer_offset : -1,
-          info.scope == Scope::step ? -1 : micro_batch, part};
+          info.scope == Scope::step || info.of_group ? -1 : micro_batch, part};
 }
 
 /// Of a layer, if ranks share the experts: where this rank's are, and the rows that they read.
@@ -136,8 +139,10 @@ int32_t ScheduleBuilder::carrier_of(Place from, Place to, Place& carrier) const 
   return stream_of(carrier, in ? StreamUse::copy_in : StreamUse::copy_out, carrier);
 }
 
-/// Of a part also the offsets on the host, and the split, which say where its rows are.
-void ScheduleBuilder::add_copy(BufferId from, BufferId to, Phase phase, ExpertPart part) {
+/// Of a part also the offsets on the host, and the split, which say where its rows are; of columns of a
+/// divided expert what says how many.
+void ScheduleBuilder::add_copy(BufferId from, BufferId to, Phase phase, ExpertPart part,
+                               int32_t micro_batch) {
   const Buffer source = schedule_.buffers[static_cast<size_t>(from)];
   Port port = source.port;
   port.layer_offset = 0;
@@ -154,8 +159,9 @@ void ScheduleBuilder::add_copy(BufferId from, BufferId to, Phase phase, ExpertPa
   task.uses.push_back({from, port, of_use});
   port.access = Access::write;
   task.uses.push_back({to, port, of_use});
-  for (const Value value : offsets_of_part(part)) {
-    const Key key{value, source.layer, source.micro_batch, kWhole};
+  for (const Value value : sizes_of_copy(port.value, part)) {
+    const bool of_group = info_of(port.value).of_group;
+    const Key key{value, source.layer, of_group ? micro_batch : source.micro_batch, kWhole};
     const BufferId id = newest_.at(key).at(schedule_.host_of(task.place));
     Port reads = schedule_.buffers[static_cast<size_t>(id)].port;
     reads.layer_offset = 0;
@@ -200,7 +206,7 @@ void ScheduleBuilder::bring(const Port& port, const Key& key, const Task& task, 
   const BufferId from = (near != it->second.end() ? near : it->second.begin())->second;
   const Port whole = schedule_.buffers[static_cast<size_t>(from)].port;
   add_copy(from, new_buffer(whole, key, BufferClass::flow, place), task.phase,
-           exchanged_part(key, task));
+           exchanged_part(key, task), task.rows.begin);
 }
 
 /// Of a value of this rank's rows at a device: those that other ranks compute come to the host once, for
@@ -361,6 +367,7 @@ TaskShape ScheduleBuilder::shape_of(Phase phase, int32_t layer, Place place, Exp
   shape.split_places = divided(layer) ? static_cast<int32_t>(input_.places.size()) : 0;
   shape.segments = segments;
   shape.decided = input_.decided(layer);
+  shape.divides = input_.divides(layer, schedule_.pass);
   if (shape.decided && schedule_.pass == Pass::train) shape.samples = input_.samples;
   shape.rotates = schedule_.rotates;
   shape.norm.count = lanes_of_host();
@@ -477,6 +484,26 @@ void ScheduleBuilder::add_experts(Phase phase, int32_t layer, RowRange rows, Pla
   }
 }
 
+void ScheduleBuilder::add_pack(Phase phase, int32_t layer, RowRange rows, Place dense) {
+  if (!input_.divides(layer, schedule_.pass)) return;
+  append(TaskKind::pack, shape_of(phase, layer, schedule_.host_of(dense)), rows_of(rows.begin),
+         dense);
+}
+
+void ScheduleBuilder::add_divided(Phase phase, int32_t layer, RowRange rows, Place dense) {
+  if (!input_.divides(layer, schedule_.pass)) return;
+  for (int32_t m = rows.begin; m < rows.end; ++m) {
+    TaskShape shape = shape_of(phase, layer, dense, {.place = dense});
+    shape.first_of_group = m == rows.begin;
+    append(TaskKind::divided, shape, rows_of(m), dense);
+  }
+  const TaskShape at_host = shape_of(phase, layer, schedule_.host_of(dense));
+  const bool adds = phase == Phase::backward &&
+                    divided_bytes(input_.table, layer, input_.spec.expert_width,
+                                  DividedPart::gradient, policy_of(input_.settings, true)) > 0;
+  if (adds) append(TaskKind::join, at_host, rows_of(rows.end - 1), dense);
+}
+
 void ScheduleBuilder::keep_on_host(Value value, int32_t layer, int32_t micro_batch, TaskId stays) {
   const Key key{value, layer, micro_batch, kWhole};
   std::map<Place, BufferId>& at = newest_.at(key);
@@ -527,7 +554,9 @@ void ScheduleBuilder::append(TaskKind kind, const TaskShape& shape, RowRange row
   task.kind = kind;
   task.place = shape.place;
   const bool is_control =
-      schedule_.decides && (kind == TaskKind::decide || kind == TaskKind::foretell);
+      schedule_.decides &&
+      (kind == TaskKind::decide || kind == TaskKind::foretell ||
+       kind == TaskKind::pack);  // beside the host's experts, ahead of the device
   const bool is_collective = kind == TaskKind::reduce || kind == TaskKind::gather ||
                              kind == TaskKind::give;  // in this order on all ranks
   task.stream = stream_of(shape.place,
@@ -547,8 +576,10 @@ void ScheduleBuilder::append(TaskKind kind, const TaskShape& shape, RowRange row
           use.access == BlockAccess::read_weights || use.access == BlockAccess::add_gradient;
       const Place at = reads ? input_.compute_place(b, shape.phase) : input_.table.block(b).place;
       // Those of all ranks pass the host, wherever they are.
-      const bool either = (kind == TaskKind::experts && shape.decided) ||
-                          kind == TaskKind::reduce || kind == TaskKind::give;
+      const bool decided =
+          kind == TaskKind::experts || kind == TaskKind::pack || kind == TaskKind::join;
+      const bool either =
+          (decided && shape.decided) || kind == TaskKind::reduce || kind == TaskKind::give;
       HEARTH_CHECK(at == shape.place || either,
                    "schedule: a block is at another place than its task: " + describe(task));
     }

@@ -50,6 +50,9 @@ struct PlanInput {
   std::vector<Place> compute_backward = {};
   /// Of zebra: the order of groups of as many micro-batches as it has. Empty: Theorem 1's.
   ZebraOrder zebra_order = {};
+  /// Whether, in training, the rule may also divide one expert of a decided layer along its width, so that
+  /// the host and the device compute it (SplitRule::divided).
+  bool divides_experts = false;
 
   int64_t micro_batches_of_shard() const { return micro_batches / shards.count(); }
   /// Where the tasks of a phase read the block.
@@ -65,6 +68,9 @@ struct PlanInput {
     if (!decides || layer < 0 || layer >= spec.layers || !spec.has_experts(layer)) return false;
     return places[static_cast<size_t>(compute_place(table.find_block(BlockKind::attention, layer)))]
         .device;
+  }
+  bool divides(int32_t layer, Pass pass) const {
+    return divides_experts && pass == Pass::train && decided(layer);
   }
   /// Whether some of a layer's experts are, or may be, computed at another place than its dense parts.
   bool experts_apart(int32_t layer) const;
@@ -122,6 +128,11 @@ class ScheduleBuilder {
   /// whole layer, whatever its place, and needs no split.
   void add_experts(Phase phase, int32_t layer, RowRange rows, Place dense,
                    std::span<const ExpertPart> parts);
+  /// If an expert of the layer may be divided: for the micro-batches of a group, packs the device's columns
+  /// of its weights, computes them, or joins their gradients with those at home. `pack` comes before
+  /// `divided`, which follows the experts tasks of its phase; `join` is behind backward.
+  void add_pack(Phase phase, int32_t layer, RowRange rows, Place dense);
+  void add_divided(Phase phase, int32_t layer, RowRange rows, Place dense);
   /// A value of a layer waits on the host until it is read again: what devices have of it is copied out,
   /// and given up when as many tasks more were added as `stays`, so that these need not wait for the
   /// copy.
@@ -177,7 +188,9 @@ class ScheduleBuilder {
   /// For copies of parts: the offsets on the host, which say where their rows are.
   void bring_offsets(const Key& of, const Task& task, Place place);
   void forget_versions(const Key& key);
-  void add_copy(BufferId from, BufferId to, Phase phase, ExpertPart part = {});
+  /// `micro_batch`: of who reads it, if the value is one of a group.
+  void add_copy(BufferId from, BufferId to, Phase phase, ExpertPart part = {},
+                int32_t micro_batch = -1);
   void set_lifetimes();
 
   Place place_of_value(Value value, Place task) const {

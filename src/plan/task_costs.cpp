@@ -78,6 +78,20 @@ const CostEntry* cost_entry(const PlaceCosts& costs, const Task& task, const Mod
                            cost_shape(task, spec));
 }
 
+const CostEntry* divided_entry(const PlaceCosts& costs, const Task& task, const ModelSpec& spec) {
+  Task experts = task;
+  experts.kind = TaskKind::experts;
+  return cost_entry(costs, experts, spec);
+}
+
+double swept_seconds(const PlaceCosts& costs, double bytes, const ModelSpec& spec) {
+  constexpr double kUpdateBytes = 28;  // of a parameter: master, moments and gradient, in f32
+  Task update;
+  update.kind = TaskKind::update;
+  const CostEntry* const entry = cost_entry(costs, update, spec);
+  return entry == nullptr || bytes <= 0 ? 0 : entry->at(bytes / kUpdateBytes);
+}
+
 std::string untimed_tasks(const PlaceCosts& costs, Place place, const Schedule& schedule,
                           const ModelSpec& spec) {
   std::string names;

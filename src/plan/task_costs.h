@@ -43,6 +43,14 @@ double share_of_experts(const Task& task, const ModelSpec& spec);
 /// the task that routes, 0 for tasks that touch no routed rows. Of other tasks 1.
 double share_of_rows(const Task& task, const ModelSpec& spec);
 
+/// Of a divided expert at a place (TaskKind::divided): the entry of the experts. The columns take their
+/// share of what the whole expert would.
+const CostEntry* divided_entry(const PlaceCosts& costs, const Task& task, const ModelSpec& spec);
+
+/// Seconds in which a place moves bytes in its memory, as fast as its updates do. 0: its table has no
+/// updates.
+double swept_seconds(const PlaceCosts& costs, double bytes, const ModelSpec& spec);
+
 /// The trained parameters that a norm or update task of this rank works on.
 double task_parameters(const Task& task, const ParameterTable& table);
 

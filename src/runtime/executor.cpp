@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "base/raised_error.h"
+#include "layers/divided.h"
 #include "layers/split.h"
 #include "plan/loader/slot_plan.h"
 #include "runtime/task_times.h"
@@ -231,6 +232,15 @@ struct Executor::Impl {
                                                          std::span<const BoundPort> bound,
                                                          int64_t tokens) const {
     const Port& port = bound[0].port;
+    if (info_of(port.value).of_group) {
+      const DividedView divided(ConstView(bound[2].data, DType::i32, DividedView::kSize, 1));
+      const size_t bytes =
+          divided.any()
+              ? divided_bytes(parts.table, task.layer, divided.width, divided_part_of(port.value),
+                              policy_of(parts.settings, schedule.pass == Pass::train))
+              : 0;
+      return {{{0, bytes}, {0, 0}}};
+    }
     if (task.part.all()) return {{{0, port.bytes(tokens)}, {0, 0}}};
     const size_t row = static_cast<size_t>(port.cols) * size_of(port.dtype);
     const auto rows = [&](size_t begin, size_t end) { return std::pair(begin * row, end * row); };
@@ -337,17 +347,26 @@ struct Executor::Impl {
     }
   }
 
-  /// The experts that a split gives to the task; none if it is not of that kind.
+  /// The experts that a split gives to the task; of a join the divided one. None if it is not of that
+  /// kind.
   std::vector<BlockId> decided_experts(TaskId id) const {
     const Task& task = schedule.tasks[static_cast<size_t>(id)];
     std::vector<BlockId> experts;
-    if (!schedule.is_decided(task)) return experts;
+    const bool joins = task.kind == TaskKind::join;
+    if (!schedule.is_decided(task) && !joins) return experts;
     const std::vector<BoundPort>& bound = ports[static_cast<size_t>(id)];
-    const auto split = std::ranges::find_if(
-        bound, [](const BoundPort& of) { return of.port.value == Value::split; });
-    const SplitView view(ConstView(split->data, DType::i32, split->port.rows(0), 1),
-                         parts.spec.experts);
+    const auto value = [&](Value of) {
+      const auto found = std::ranges::find_if(
+          bound, [of](const BoundPort& port) { return port.port.value == of; });
+      return ConstView(found->data, DType::i32, found->port.rows(0), 1);
+    };
+    const SplitView view(value(Value::split), parts.spec.experts);
     const BlockId first = parts.table.find_block(BlockKind::expert, task.layer, 0);
+    if (joins) {
+      const DividedView divided(value(Value::divided));
+      if (divided.any()) experts.push_back(first + view.expert(divided.position));
+      return experts;
+    }
     const auto [begin, end] = view.positions(task.part.place);
     for (int32_t i = begin; i < end; ++i) experts.push_back(first + view.expert(i));
     return experts;
@@ -484,11 +503,11 @@ bool Executor::run(std::span<const BatchShape> batches, const RunOptions& option
     Device& device = impl.device_of(task);
     Event* event = impl.events[static_cast<size_t>(id)].get();
     try {
-      const bool part = task.kind == TaskKind::copy && !task.part.all();
+      const bool part = task.kind == TaskKind::copy && task.uses.size() > 2;
       for (const TaskId before : impl.waits[static_cast<size_t>(id)]) {
         Event& earlier = *impl.events[static_cast<size_t>(before)];
         device.wait(stream, earlier);
-        if (part) earlier.synchronize();  // the host reads where its rows are when it issues it
+        if (part) earlier.synchronize();  // the host reads what it carries when it issues it
       }
       const bool update = task.kind == TaskKind::update || task.kind == TaskKind::give;
       const bool is_due = update && schedule.rotates;

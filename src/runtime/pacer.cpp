@@ -24,9 +24,15 @@ std::span<const int32_t> ints_of(std::span<const BoundPort> ports, Value value, 
 
 Pacer::Pacer(const Schedule& schedule, std::span<const PlaceCosts> places, const ModelSpec& spec,
              const ParameterTable& table, LinkClock& clock)
-    : schedule_(schedule), experts_(spec.experts), clock_(clock), counts_(places.size()) {
+    : schedule_(schedule),
+      experts_(spec.experts),
+      width_(spec.expert_width),
+      clock_(clock),
+      counts_(places.size()) {
   for (const Task& task : schedule.tasks) {
-    const CostEntry* entry = cost_entry(places[static_cast<size_t>(task.place)], task, spec);
+    const PlaceCosts& at = places[static_cast<size_t>(task.place)];
+    const CostEntry* entry =
+        task.kind == TaskKind::divided ? divided_entry(at, task, spec) : cost_entry(at, task, spec);
     const bool sweep = task.kind == TaskKind::norm || task.kind == TaskKind::update;
     entries_.push_back(entry);
     shares_.push_back(share_of_rows(task, spec));
@@ -61,8 +67,29 @@ double Pacer::seconds_of_experts(TaskId id, std::span<const BoundPort> ports,
   }
   const std::span own(reinterpret_cast<const int32_t*>(offsets.data) + begin,
                       static_cast<size_t>(end - begin) + 1);
-  return experts_seconds(*entries_[index], own, task.rows.count(),
-                         static_cast<int64_t>(offsets.stride / sizeof(int32_t)));
+  const auto stride = static_cast<int64_t>(offsets.stride / sizeof(int32_t));
+  const int64_t segments = task.rows.count();
+  double seconds = experts_seconds(*entries_[index], own, segments, stride);
+  if (const double share = share_of_device(ports); share > 0 && own.size() > 1) {
+    seconds -= share * experts_seconds(*entries_[index], own.last(2), segments, stride);
+  }
+  return seconds;
+}
+
+double Pacer::share_of_device(std::span<const BoundPort> ports) const {
+  const auto bound = std::ranges::find_if(
+      ports, [](const BoundPort& b) { return b.port.value == Value::divided; });
+  if (bound == ports.end()) return 0;
+  const DividedView divided(ConstView(bound->data, DType::i32, DividedView::kSize, 1));
+  return static_cast<double>(divided.width) / static_cast<double>(width_);
+}
+
+double Pacer::seconds_of_divided(TaskId id, std::span<const BoundPort> ports) const {
+  const BoundPort& bound = port_of(ports, Value::divided);
+  const DividedView divided(ConstView(bound.data, DType::i32, DividedView::kSize, 1));
+  if (!divided.any() || divided.rows == 0) return 0;
+  return share_of_device(ports) *
+         entries_[static_cast<size_t>(id)]->at(static_cast<double>(divided.rows));
 }
 
 double Pacer::seconds_of(TaskId id, std::span<const BatchShape> batches,
@@ -74,6 +101,7 @@ double Pacer::seconds_of(TaskId id, std::span<const BatchShape> batches,
     case TaskKind::norm:
     case TaskKind::update: return parameters_[index] > 0 ? entry.at(parameters_[index]) : 0;
     case TaskKind::experts: return seconds_of_experts(id, ports, wave);
+    case TaskKind::divided: return seconds_of_divided(id, ports);
     default: break;
   }
   const BatchShape& batch = batches.front();

@@ -47,11 +47,14 @@ class Pacer {
  private:
   double seconds_of_experts(TaskId task, std::span<const BoundPort> ports,
                             const ExpertWave& wave) const;
+  /// Of a divided expert: of its width, that of the device; 0: none is divided.
+  double share_of_device(std::span<const BoundPort> ports) const;
+  double seconds_of_divided(TaskId task, std::span<const BoundPort> ports) const;
   double seconds_of(TaskId task, std::span<const BatchShape> batches,
                     std::span<const BoundPort> ports, const ExpertWave& wave) const;
 
   const Schedule& schedule_;
-  const int64_t experts_;
+  const int64_t experts_, width_;  // of a layer, of an expert
   LinkClock& clock_;
   std::vector<const CostEntry*> entries_;  // by task; null: not paced
   std::vector<double> shares_;             // by task: of the rows that it moves

@@ -84,6 +84,7 @@ struct RunConfig {
   std::string policy;                // empty: auto
   bool printed_equation = false;     // of aptmoe: Equation 1 as the paper prints it, not corrected
   bool partial_sums = false;         // RunSettings::partial_sums
+  bool divide_experts = false;       // of auto: ModelPlaces::may_divide
   Foresight foresight = {};          // of aptmoe: what loads ahead of decisions follow
   uint64_t cpu_memory = 0;           // bytes of the process; 0: memory of the machine
   uint64_t gpu_memory = 0;           // bytes per GPU; 0: default_gpu_budget (device/cuda_device.h)

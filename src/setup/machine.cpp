@@ -71,6 +71,7 @@ void start_machine(const RunConfig& config, OpenedModel& model) {
   request.parallel = config.parallel;
   request.policy = config.policy;
   request.printed_equation = config.printed_equation;
+  request.divide_experts = config.divide_experts;
   request.foresight = config.foresight;
   request.seats = !config.topology.empty() ? Seats::address
                   : described              ? Seats::described

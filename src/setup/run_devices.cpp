@@ -369,6 +369,7 @@ RunDevices open_devices(const DeviceRequest& request) {
   const bool travels = run.of_model.travel != Travel::never;
   run.of_model.round_robin = request.policy == "roundpipe";
   run.of_model.foresight = request.foresight;
+  run.of_model.may_divide = request.divide_experts;
   if (request.policy == "aptmoe") {
     run.of_model.divide =
         request.printed_equation ? DivideBy::printed_equation_1 : DivideBy::equation_1;

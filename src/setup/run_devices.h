@@ -57,8 +57,10 @@ struct ModelPlaces {
   DivideBy divide = DivideBy::home;
   std::string policy = "auto";  // as --policy has it
   Foresight foresight = {};     // of the rule: what loads ahead of it follow
+  bool may_divide = false;      // an expert along its width, if the rule is the makespan's
 
   bool decides() const { return divide != DivideBy::home; }
+  bool divides_experts() const { return may_divide && divide == DivideBy::makespan; }
 
   /// Every place that computes, once: those of the dense parts first.
   std::vector<Place> all() const;
@@ -115,6 +117,7 @@ struct DeviceRequest {
   int workers = 0;            // in all; 0: one per core
   std::string parallel = {};  // the mode; empty: by the policy and the number of devices
   bool printed_equation = false;
+  bool divide_experts = false;
   Foresight foresight = {};
   std::string policy = {};  // which experts are at devices; empty: auto, as static
   Seats seats = Seats::keys;

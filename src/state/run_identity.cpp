@@ -125,9 +125,13 @@ std::string file_at(const FileDigests& files, size_t at) {
 
 bool names_gpu(const std::string& devices) { return devices.find("cuda") != std::string::npos; }
 
-bool has_partial_sums(const std::optional<IdentityOptions>& options) {
-  const IdentityOption* const sums = find_named(options, "partial-sums");
-  return sums != nullptr && sums->value == "on";
+/// Whether sums depend on where experts are computed.
+bool sums_by_place(const std::optional<IdentityOptions>& options) {
+  for (const char* const name : {"partial-sums", "divide-experts"}) {
+    const IdentityOption* const option = find_named(options, name);
+    if (option != nullptr && option->value == "on") return true;
+  }
+  return false;
 }
 
 /// Whether a run computed without a GPU, by the places that its identity names. False if unknown.
@@ -204,7 +208,7 @@ class Comparison {
       }
       note(option.name, option.name + ": " + plain(before) + " -> " + plain(&option),
            keeps_bits(option.name, plain(before) + plain(&option), without_gpus_,
-                      has_partial_sums(was.value) || has_partial_sums(now.value)));
+                      sums_by_place(was.value) || sums_by_place(now.value)));
     }
     if (!refused.empty()) refuse_options(refused, was.value);
   }

@@ -83,6 +83,7 @@ TrainedModel model_of(const StepStudy& study, const std::string& policy,
   config.cpu_memory = kHostMemory;
   config.policy = is_of_auto(policy) ? "" : policy;
   config.max_grad_norm = 0;
+  config.divide_experts = study.divide_experts && is_of_auto(policy);
   config.compute = ComputeChoice::f32;
   StudyModel shapes = study_model(study.shape);
   const auto opened = open_shapes(config, std::move(shapes.spec), std::move(shapes.table),

@@ -22,6 +22,7 @@ struct StepStudy {
   std::vector<std::string>
       policies;  // of --policy, and what `auto` alone may become: static, makespan
   uint64_t seed = 42;
+  bool divide_experts = false;  // of the makespan's rule, as --divide-experts has it
   bool keeps_trace = false;
 };
 

@@ -63,6 +63,10 @@ std::shared_ptr<const OpenedModel> checked(std::shared_ptr<const OpenedModel> op
   require_expert_ranks(config, opened->spec);
   require_expert_shift(config, opened->spec);
   require_domains(config, opened->spec);
+  if (config.divide_experts && config.ranks() > 1) {
+    throw usage_error("{}: works on one rank, not on {}", spelled(Setting::divide_experts, "on"),
+                      config.ranks());
+  }
   trained_model(opened, config);
   return opened;
 }
@@ -136,6 +140,13 @@ void warn_of_idle_predictor(const TrainConfig& config, const PlacedModel& model,
   reporter.warn("the predictor changes nothing here: tokens do not divide the experts of this run");
 }
 
+void warn_of_idle_division(const TrainConfig& config, const PlacedModel& model,
+                           Reporter& reporter) {
+  if (!config.divide_experts || model.of_model.divides_experts()) return;
+  reporter.warn(spelled(Setting::divide_experts) +
+                " changes nothing here: tokens do not divide the experts of this run by makespan");
+}
+
 }  // namespace
 
 PlannedRun::PlannedRun(const TrainConfig& given, std::shared_ptr<const OpenedModel> opened_model,
@@ -178,6 +189,7 @@ PlannedRun::PlannedRun(const TrainConfig& given, std::shared_ptr<const OpenedMod
   warn_of_idle_sums(model, reporter);
   warn_of_idle_links(config, reporter);
   warn_of_idle_predictor(config, model, reporter);
+  warn_of_idle_division(config, model, reporter);
   if (!config.replay_decisions.empty()) {
     require_decisions(model);
     repeated = read_recorded_decisions(config.replay_decisions, model);

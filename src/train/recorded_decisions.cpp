@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "data/rows/line_reader.h"
+#include "plan/decisions/divided_expert.h"
 
 namespace hearth {
 
@@ -17,6 +18,7 @@ class DecisionReader {
       : spec_(model.opened->spec),
         placement_(model.placement),
         names_(model.opened->devices.names()),
+        divides_(model.of_model.divides_experts()),
         where_(std::move(where)) {}
 
   int64_t step(const Json& event) const {
@@ -57,6 +59,11 @@ class DecisionReader {
                                                                                               : 0);
       if (!any && !where[e].is_null()) refuse("where", "expected null" + of + ", without tokens");
       if (!any) continue;
+      if (where[e].is_object()) {
+        split.divided = divided(where[e], device, static_cast<int32_t>(e), split.divided);
+        if (split.reasons[e] == SplitReason::none) refuse("reason", "an unknown one" + of);
+        continue;
+      }
       const bool known = split.on_device[e] != 0 ||
                          (where[e].is_string() && where[e].as_string() == names_[kHostPlace]);
       if (!known) {
@@ -78,6 +85,26 @@ class DecisionReader {
     if (!value.is_string()) refuse(name, "expected a string");
     return value.as_string();
   }
+  /// Of {place: width, ...}. `before`: of the experts before.
+  DividedExpert divided(const Json& where, const std::string& device, int32_t expert,
+                        const DividedExpert& before) const {
+    const std::string of = " of expert " + std::to_string(expert);
+    if (!divides_) refuse("where", "an expert is divided, which this run does not do" + of);
+    if (before.any()) refuse("where", "two experts of a layer are divided");
+    const Json* const here = where.find(names_[kHostPlace]);
+    const Json* const there = where.find(device);
+    const bool is_whole = here != nullptr && there != nullptr && here->is_signed() &&
+                          there->is_signed() && where.as_object().size() == 2 &&
+                          here->as_int() > 0 && there->as_int() > 0 &&
+                          here->as_int() < spec_.expert_width &&
+                          there->as_int() == spec_.expert_width - here->as_int() &&
+                          there->as_int() % divided_columns(spec_.expert_width) == 0;
+    if (!is_whole) {
+      refuse("where", "expected columns of " + quoted(names_[kHostPlace]) + " and " +
+                          quoted(device) + ", which add up to the width" + of);
+    }
+    return {expert, there->as_int()};
+  }
   const JsonArray& by_expert(const Json& event, const char* name) const {
     const Json& value = field(event, name);
     if (!value.is_array()) refuse(name, "expected a list");
@@ -95,6 +122,7 @@ class DecisionReader {
   const ModelSpec& spec_;
   const Placement& placement_;
   const std::vector<std::string> names_;
+  const bool divides_;
   const std::string where_;
 };
 

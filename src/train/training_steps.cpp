@@ -189,7 +189,8 @@ void TrainingRun::record(const StepResult& result) {
     m.state_digest = root->hex();
   }
   journal_decisions(logs_->journal, m.step, result.decisions, model_.placement,
-                    model_.opened->devices.names(), config_.all_decisions);
+                    model_.opened->devices.names(), model_.opened->spec.expert_width,
+                    config_.all_decisions);
   saves_->expect_root(root);
   logs_->metrics.append(m);
   logs_->scalars.step(m);

@@ -46,9 +46,10 @@ std::vector<ExpertView> ranges_of(const Run& r, const RangeCase& c, WidthRange r
 std::vector<ExpertGradient> gradients_of(const Run& r, const RangeCase& c, WidthRange range) {
   std::vector<ExpertGradient> gradients;
   for (size_t e = 0; e < c.rows.size(); ++e) {
-    gradients.push_back(range_of(ExpertGradient{r.gradient(named("gate", e)), r.gradient(named("up", e)),
-                                                r.gradient(named("down", e))},
-                                 range));
+    gradients.push_back(
+        range_of(ExpertGradient{r.gradient(named("gate", e)), r.gradient(named("up", e)),
+                                r.gradient(named("down", e))},
+                 range));
   }
   return gradients;
 }
@@ -191,17 +192,14 @@ TEST_CASE("experts by ranges: values and gradients, on every back end and in dif
 
 TEST_CASE("experts by ranges: odd sizes, more than one tile, every stored type") {
   for (const DType stored : {DType::f32, DType::bf16, DType::f16}) {
-    check_back_ends(by_ranges({.rows = {3, 1, 7},
-                            .begins = {0, 12},
-                            .hidden = 33,
-                            .width = 17,
-                            .stored = stored}));
+    check_back_ends(by_ranges(
+        {.rows = {3, 1, 7}, .begins = {0, 12}, .hidden = 33, .width = 17, .stored = stored}));
   }
   check_back_ends(by_ranges({.rows = {130, 1},
-                          .begins = {0, 64, 192},
-                          .hidden = 70,
-                          .width = 227,
-                          .stored = DType::bf16}));
+                             .begins = {0, 64, 192},
+                             .hidden = 70,
+                             .width = 227,
+                             .stored = DType::bf16}));
 }
 
 TEST_CASE("experts by ranges: together they are the whole") {

@@ -38,6 +38,7 @@ struct Travelling {
   /// Divides the experts of layers between their device and the host; null: all are at the device.
   SplitRule* splits = nullptr;
   SampledRows samples = SampledRows::none;  // that it gets
+  bool divides = false;                     // PlanInput::divides_experts
 
   std::vector<Place> compute(const TinyModel& model) const {
     ParameterTable placed = model.table;
@@ -223,6 +224,7 @@ class Steps {
     input.rotates = rotates;
     input.inputs_on_host = inputs_on_host;
     if (travelling) input.samples = travelling->samples;
+    if (travelling) input.divides_experts = travelling->divides;
     return input;
   }
 

@@ -86,6 +86,7 @@ const std::map<std::string, std::pair<std::string, std::string>> kSamples{
     {"policy", {"static", "static"}},
     {"equation", {"printed", "printed"}},
     {"partial-sums", {"on", "on"}},
+    {"divide-experts", {"on", "on"}},
     {"predictor", {"router:3", "router:3"}},
     {"phases", {"inter-expert,inter-stage", "[\"inter-stage\", \"inter-expert\"]"}},
     {"journal-decisions", {"full", "full"}},

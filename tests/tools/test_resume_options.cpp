@@ -97,6 +97,7 @@ std::map<std::string, Case> cases(const TrainingFixture& f) {
       {"phases", {only_value, {}}},    // its own rules: test_load_phases.cpp
       {"equation", {only_value, {}}},  // its own rules: test_aptmoe.cpp
       {"partial-sums", {another, {"--partial-sums", "on"}}},
+      {"divide-experts", {another, {"--divide-experts", "on"}}},
       {"topology", {another, {"--topology", f.dir / "machine.xml"}}},
       {"devices", {another, {"--devices", "host"}}},
       {"cpu-memory", {another, {"--cpu-memory", "8G"}}},

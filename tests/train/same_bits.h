@@ -181,7 +181,7 @@ class SameBitsFixture : public TrainingFixture {
     return least_device_memory(config);
   }
 
-  double host_call_s = 2e-6, link_bytes_per_s = 5e7;  // of with_costs
+  double host_call_s = 2e-6, device_row_s = 1e-7, link_bytes_per_s = 5e7;  // of with_costs
 
   /// The list with cost tables of experts and a link, by which neither place is best for all of them.
   std::string with_costs(const std::string& list) const {
@@ -206,7 +206,7 @@ class SameBitsFixture : public TrainingFixture {
                       .dump());
       return path;
     };
-    const std::string device = table("virtual", 1e-6, 1e-7),
+    const std::string device = table("virtual", 1e-6, device_row_s),
                       host = table("host", host_call_s, 2e-6);
     const std::string link = std::to_string(static_cast<int64_t>(link_bytes_per_s)),
                       rates = "h2d=" + link + "/d2h=" + link + "/costs=";

@@ -73,6 +73,7 @@ StepStudy study_of(const Options& options) {
   study.micro_batches = options.study_micro_batches.value_or(options.gpus);
   study.skews = {*options.skew};
   study.policies = options.study_policies;
+  study.divide_experts = options.divide_experts;
   study.seed = options.seed;
   study.keeps_trace = !options.trace.empty();
   const int64_t tokens = study.batch / study.micro_batches * kStudySequence;

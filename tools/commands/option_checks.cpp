@@ -217,9 +217,10 @@ void check_simulate(const std::vector<Given>& flags, const Options& options, Pro
     const bool of_all = is_one_of(name, {"json", "quiet", "verbose"});
     const bool of_routing = is_one_of(name, {"experts", "top-k", "skew", "tokens", "layers",
                                              "steps", "persistence", "token-hit", "seed", "trace"});
-    const bool of_step = is_one_of(
-        name, {"shape", "gpus", "roots", "link", "root-link", "gpu-memory", "cores-per-gpu",
-               "costs", "host-costs", "skew", "batch", "micro-batches", "policy", "seed", "trace"});
+    const bool of_step =
+        is_one_of(name, {"shape", "gpus", "roots", "link", "root-link", "gpu-memory",
+                         "cores-per-gpu", "costs", "host-costs", "skew", "batch", "micro-batches",
+                         "policy", "divide-experts", "seed", "trace"});
     const bool of_figure = name == "updates";
     if (of_all || (study == "routing" && of_routing) ||
         (study == "step" && (of_step || of_figure)) || (study == "figure" && of_figure)) {

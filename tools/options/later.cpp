@@ -6,8 +6,6 @@ namespace hearth {
 
 const std::vector<LaterOption>& later_options() {
   static const std::vector<LaterOption> options{
-      // Devices, policies, foresight.
-      {.name = "divide-experts"},
       // Ranks.
       {.name = "wire"},
       {.name = "wire-threshold"},

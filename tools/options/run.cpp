@@ -41,6 +41,12 @@ void add_run(std::vector<Option>& table) {
         .value = switch_value(&Options::partial_sums),
         .help = "where experts are at another place than the dense parts of their layer, return one "
                 "weighted sum per token instead of a row per choice. Moves fewer bytes; changes rounding"},
+       {.name = "divide-experts", .group = group, .commands = kTraining, .idle = kIdleOutsideTraining,
+        .value = switch_value(&Options::divide_experts),
+        .help = "of --policy auto, if tokens divide the experts of each layer: let the host and the device "
+                "compute one expert of a layer together, each some of its columns, where that is "
+                "predicted to take less time. Changes rounding",
+        .needs = {{"policy", "auto"}}, .excludes = {{"partial-sums", "on"}}},
        {.name = "predictor", .group = group, .commands = kModel,
         .value = predictor_value(),
         .help = "of --policy aptmoe and auto: what foretells the tokens of experts. history: the tokens of the last step "

@@ -15,6 +15,7 @@ std::string option_of(Setting setting) {
     case Setting::cpu_memory: return "cpu-memory";
     case Setting::data: return "data";
     case Setting::devices: return "devices";
+    case Setting::divide_experts: return "divide-experts";
     case Setting::epochs: return "epochs";
     case Setting::eval_at_start: return "eval-at-start";
     case Setting::eval_data: return "eval-data";

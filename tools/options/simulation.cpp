@@ -74,6 +74,10 @@ void add_simulation(std::vector<Option>& table) {
        {.name = "policy", .group = group, .commands = {simulate},
         .value = list_value(&Options::study_policies, "LIST", true),
         .help = "policies to simulate, separated by commas: gpipe-offload, mobius, roundpipe, aptmoe, auto, and what auto may become: static, makespan"},
+       {.name = "divide-experts", .group = group, .commands = {simulate},
+        .value = switch_value(&Options::divide_experts),
+        .help = "let a GPU and the host compute one expert of a layer together, where tokens divide the "
+                "experts by makespan"},
        {.name = "budget", .group = "measurement", .commands = {profile},
         .value = duration_value(&Options::budget_s, 1, 86400), .unit = "time with s, m or h",
         .help = "how long to measure"},

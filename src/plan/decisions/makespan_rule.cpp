@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "plan/decisions/divided_expert.h"
 #include "plan/decisions/equation_1.h"
 #include "plan/decisions/split_model.h"
 
@@ -113,7 +114,9 @@ ExpertSplit split_by_makespan(const SplitProblem& problem) {
   }
   search.improve();
 
-  ExpertSplit split = model.split_of(search.best());
+  ExpertDivision division{{}, search.best(), search.seconds()};
+  if (problem.width > 0) division = best_division(model, search.best());
+  ExpertSplit split = model.split_of(division.on_device);
   const bool is_full = std::ssize(split.device) >= problem.device_experts;
   for (const int32_t expert : split.host) {
     SplitReason& reason = split.reasons[static_cast<size_t>(expert)];
@@ -123,6 +126,10 @@ ExpertSplit split_by_makespan(const SplitProblem& problem) {
       reason = is_full ? SplitReason::no_room : SplitReason::host_balance;
     }
   }
+  if (!division.divided.any()) return split;
+  split.divided = division.divided;
+  split.predicted_s = division.seconds;
+  split.reasons[static_cast<size_t>(split.divided.expert)] = SplitReason::split;
   return split;
 }
 

@@ -63,6 +63,7 @@ ExpertSplit RecordedSplits::split(int64_t step, int32_t layer, int64_t group,
   const RecordedSplit& recorded = found->second[static_cast<size_t>(group)];
   ExpertSplit split;
   split.reasons = recorded.reasons;
+  split.divided = recorded.divided;
   for (size_t e = 0; e < tokens.size(); ++e) {
     const auto here = static_cast<int64_t>(tokens[e]);
     if (recorded.tokens[e] != here) {

@@ -18,6 +18,7 @@ struct RecordedSplit {
   std::vector<int32_t> tokens;       // by expert
   std::vector<uint8_t> on_device;    // by expert; else the host has it, if it has tokens
   std::vector<SplitReason> reasons;  // by expert; `none` of those without tokens alone
+  DividedExpert divided = {};        // of the host's
 };
 
 class RecordedSplits {

@@ -153,6 +153,8 @@ ExpertSplit SplitDecider::answer_for(const OfDevice& of, size_t layer,
   problem.out = device.link.out;
   problem.memory_bytes_per_s = device.memory_bytes_per_s;
   problem.expert_bytes = device.weight_bytes;
+  problem.width = device.width;
+  problem.groups = left;
   return with_places_of_step(of, layer, answer_(problem));
 }
 
@@ -185,6 +187,16 @@ ExpertSplit SplitDecider::with_places_of_step(const OfDevice& of, size_t layer,
   for (const int32_t expert : split.device) add(expert, true);
   for (const int32_t expert : split.host) add(expert, false);
   kept.device.insert(kept.device.end(), later.begin(), later.end());
+  kept.divided = split.divided;
+  if (std::ranges::find(kept.host, split.divided.expert) == kept.host.end()) kept.divided = {};
+  for (const int32_t expert : kept.host) {
+    SplitReason& reason = kept.reasons[static_cast<size_t>(expert)];
+    if (expert == kept.divided.expert) {
+      reason = SplitReason::split;
+    } else if (reason == SplitReason::split) {
+      reason = SplitReason::host_balance;  // divided for an earlier group
+    }
+  }
   return kept;
 }
 
@@ -254,7 +266,8 @@ ExpertSplit SplitDecider::foretold_split(const OfDevice& of, size_t layer,
     if (sums[e] == 0 || on_device[e] != 0) continue;
     split.host.push_back(expert);
     const SplitReason why = answer.reasons[e];
-    split.reasons[e] = why == SplitReason::none ? SplitReason::host_balance : why;
+    const bool is_whole = why == SplitReason::none || why == SplitReason::split;
+    split.reasons[e] = is_whole ? SplitReason::host_balance : why;
   }
   return split;
 }

@@ -53,6 +53,7 @@ struct DecidedDevice {
   double memory_bytes_per_s = 0;  // of the host's memory; 0: no limit
   bool is_trained = false;        // the weights change in each step
   double update_s = 0;            // of a layer at the host, in forward: updates of the step before
+  int64_t width = 0;              // of an expert, if one of a layer may be divided along it
 };
 
 /// What was decided about a layer for a group of micro-batches.
@@ -98,6 +99,7 @@ class SplitDecider final : public SplitRule {
   /// Input error if a split is to be repeated that is not in the record.
   void divide(int32_t layer, std::span<const double> tokens, std::span<Place> places) override;
   std::vector<int32_t> order(int32_t layer) const override { return last(layer).device; }
+  DividedExpert divided(int32_t layer) const override { return last(layer).divided; }
   /// With times and a history: the split that each layer of the step would have with foretold tokens.
   std::vector<ForetoldExperts> foretold() const override;
   /// With the phase inter_layer: the next layer of the stage, and the one whose tokens the routers of

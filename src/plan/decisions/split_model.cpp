@@ -38,6 +38,10 @@ int arrival_class(const ExpertState& state) {
   return state.where == Where::coming ? 1 : 2;
 }
 
+/// Of a byte that crosses a link: what is read and written to bring it into one piece, and to add it to
+/// what is there.
+constexpr double kPackedBytes = 2, kJoinedBytes = 3;
+
 void check_problem(const SplitProblem& p) {
   HEARTH_CHECK(p.experts > 0 && !p.tokens.empty() && std::ssize(p.tokens) % p.experts == 0 &&
                    p.known() <= p.micro_batches,
@@ -101,7 +105,8 @@ SplitModel::SplitModel(const SplitProblem& problem) : problem_(problem) {
   }
 }
 
-PassTimes SplitModel::times(size_t pass, std::span<const uint8_t> on_device) const {
+PassTimes SplitModel::times(size_t pass, std::span<const uint8_t> on_device,
+                            DividedShare divided) const {
   const SplitPass& p = problem_.passes[pass];
   const Costs& costs = costs_[pass];
   PassTimes t;
@@ -129,10 +134,28 @@ PassTimes SplitModel::times(size_t pass, std::span<const uint8_t> on_device) con
     gradients += costs.gradient_s;
     bytes += p.gradient_bytes;
   }
+  double packed = 0, joined = 0;
+  if (divided.expert >= 0) {
+    const auto e = static_cast<size_t>(divided.expert);
+    const double memory = problem_.memory_bytes_per_s;
+    const double in = divided.share * problem_.expert_bytes * problem_.groups;
+    const double out = divided.share * p.gradient_bytes * problem_.groups;
+    if (memory > 0) {
+      packed = kPackedBytes * in / memory;
+      joined = kJoinedBytes * out / memory;
+    }
+    loaded = std::max(loaded, packed) + link_seconds(problem_.in, in);
+    loads = true;
+    t.device = std::max(t.device, loaded) + divided.share * costs.device_s[e];
+    host_s -= divided.share * costs.host_s[e];
+    gradients += link_seconds(problem_.out, out);
+    bytes += (1 + kPackedBytes) * in + (1 + kJoinedBytes) * out -
+             divided.share * host_calls_[e] * p.host_call_bytes;
+  }
   const double sent = all_tokens_ * p.choice_out_bytes;
   const double rows_out = link_seconds(problem_.out, sent);
   const double rows_in = link_seconds(problem_.in, rows * p.row_in_bytes);
-  if (host_s > 0) t.host = std::max(rows_out, p.host_free_s) + host_s + rows_in;
+  if (host_s > 0) t.host = std::max(rows_out, p.host_free_s) + host_s + rows_in + joined;
   t.in = (loads ? loaded : 0) + rows_in;
   t.out = (gradients > 0 ? p.out_free_s + gradients : 0) + rows_out;
   bytes += sent + rows * p.row_in_bytes;
@@ -140,9 +163,11 @@ PassTimes SplitModel::times(size_t pass, std::span<const uint8_t> on_device) con
   return t;
 }
 
-double SplitModel::seconds(std::span<const uint8_t> on_device) const {
+double SplitModel::seconds(std::span<const uint8_t> on_device, DividedShare divided) const {
   double sum = 0;
-  for (size_t pass = 0; pass < costs_.size(); ++pass) sum += times(pass, on_device).makespan();
+  for (size_t pass = 0; pass < costs_.size(); ++pass) {
+    sum += times(pass, on_device, divided).makespan();
+  }
   return sum;
 }
 
@@ -171,6 +196,10 @@ bool SplitModel::is_given(int32_t expert) const {
   return std::all_of(problem_.passes.begin(), problem_.passes.end(), [&](const SplitPass& pass) {
     return arrival_class(pass.experts[static_cast<size_t>(expert)]) < 2;
   });
+}
+
+bool SplitModel::is_away(int32_t expert) const {
+  return arrival_class(problem_.passes.front().experts[static_cast<size_t>(expert)]) == 2;
 }
 
 ExpertSplit SplitModel::split_of(std::span<const uint8_t> on_device) const {

@@ -19,6 +19,12 @@ struct PassTimes {
   double makespan() const;
 };
 
+/// An expert of the host of which the device computes a share of the width.
+struct DividedShare {
+  int32_t expert = -1;  // -1: none
+  double share = 0;
+};
+
 /// A pass as it runs:
 ///   device  computes what is here, then what is coming, then what is loaded, the most tokens first;
 ///           each expert after it has arrived
@@ -26,6 +32,8 @@ struct PassTimes {
 ///   out     rows to the host at once; gradients after what comes before them
 ///   host    computes its experts after their rows have come, and sends the results back
 ///   memory  the host's memory: calls of the host, and what the links move
+/// A share of an expert's width is packed beside the host's experts, loaded last and computed last; its
+/// gradient is the last to go home, where the host adds it.
 /// Each resource does one thing at a time. The passes of a split follow each other.
 class SplitModel {
  public:
@@ -39,9 +47,9 @@ class SplitModel {
   std::span<const int32_t> ranking() const { return ranking_; }
 
   /// `on_device`: by expert, 0 or 1. Experts without tokens do not count.
-  PassTimes times(size_t pass, std::span<const uint8_t> on_device) const;
+  PassTimes times(size_t pass, std::span<const uint8_t> on_device, DividedShare divided = {}) const;
   /// The sum of the makespans of all passes.
-  double seconds(std::span<const uint8_t> on_device) const;
+  double seconds(std::span<const uint8_t> on_device, DividedShare divided = {}) const;
 
   /// Seconds of an expert over all passes, if nothing else went on.
   double host_seconds(int32_t expert) const;
@@ -52,6 +60,8 @@ class SplitModel {
 
   /// Whether the device has the expert, or gets it whatever is decided, in every pass.
   bool is_given(int32_t expert) const;
+  /// Whether the device would have to load the expert in the first pass.
+  bool is_away(int32_t expert) const;
   /// The split with its lists in order, its reasons on the device and its time. Experts on the host
   /// have the reason `policy` until a rule says more.
   ExpertSplit split_of(std::span<const uint8_t> on_device) const;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "device/link_rate.h"
+#include "layers/split.h"
 #include "plan/cost_table.h"
 #include "plan/loader/loader_types.h"
 
@@ -83,6 +84,11 @@ struct SplitProblem {
   double dense_bytes = 0;   // attention and router of the layer
   double expert_bytes = 0;  // weights of an expert
 
+  /// Columns of an expert. 0: none may be divided along its width.
+  int64_t width = 0;
+  /// Groups that the micro-batches come in. The columns of a divided expert travel for each.
+  int32_t groups = 1;
+
   int64_t known() const { return std::ssize(tokens) / experts; }
 };
 
@@ -92,6 +98,7 @@ struct ExpertSplit {
   std::vector<int32_t> host;    // the most tokens first
   std::vector<SplitReason> reasons;  // by expert
   double predicted_s = 0;            // of all passes (plan/decisions/split_model.h)
+  DividedExpert divided = {};        // one of the host's, if any
 };
 
 }  // namespace hearth

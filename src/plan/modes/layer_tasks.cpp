@@ -163,7 +163,9 @@ void LayerTasks::add_combine(Phase phase, int32_t layer, int32_t micro_batch) {
 }
 
 void LayerTasks::add_experts(Phase phase, int32_t layer, RowRange rows) {
-  builder_.add_experts(phase, layer, rows, dense_place(layer, phase), parts(phase, layer));
+  const Place dense = dense_place(layer, phase);
+  builder_.add_experts(phase, layer, rows, dense, parts(phase, layer));
+  builder_.add_divided(phase, layer, rows, dense);
 }
 
 void LayerTasks::send_round(Phase phase, int32_t layer, RowRange rows, int32_t round,
@@ -285,6 +287,7 @@ void LayerTasks::add_layer(int32_t layer, RowRange rows) {
   }
   if (decided) {  // with the counts of all micro-batches
     builder_.add_decide(layer, rows, dense_place(layer));
+    builder_.add_pack(Phase::forward, layer, rows, dense_place(layer));
     for (int32_t m = rows.begin; m < rows.end; ++m) add_dispatch(Phase::forward, layer, m);
   }
   if (experts && ranks_.divided()) {
@@ -346,6 +349,10 @@ void LayerTasks::add_layer_backward_at_once(int32_t layer, RowRange rows, bool r
   for (int32_t m = rows.begin; recompute && m < rows.end; ++m) {
     add(TaskKind::attention, Phase::recompute, layer, m);
     if (experts) add_dispatch(Phase::recompute, layer, m);
+  }
+  if (experts) {  // for recompute, too
+    const Phase first = recompute ? Phase::recompute : Phase::backward;
+    builder_.add_pack(first, layer, rows, dense_place(layer, first));
   }
   if (recompute && experts && !ranks_.divided()) add_experts(Phase::recompute, layer, rows);
   if (rows.count() == 1) add_mlp(rows.begin);

@@ -142,10 +142,12 @@ TEST_CASE("divided runs: decisions are repeated from a journal, by a run that di
   std::string text = read_file(journal);
   const size_t at = text.rfind("{\"host\":", text.find("\"split\""));
   REQUIRE(at != std::string::npos);
-  f.write(f.dir / "other.jsonl", text.replace(at, 8, "{\"host\":1"));
+  f.write(f.dir / "other.jsonl", text.insert(text.find_first_of("0123456789", at), "1"));
   TrainConfig other = f.dividing("other", with);
   other.replay_decisions = f.dir / "other.jsonl";
-  CHECK(raised_by([&] { f.run(other); }).says("which add up to the width"));
+  const Raised wrong = raised_by([&] { f.run(other); });
+  INFO(wrong.message);
+  CHECK(wrong.says("which add up to the width"));
 }
 
 TEST_CASE("divided runs: a plan says that bits are bounded, and ranks are refused") {

@@ -39,16 +39,16 @@ CopyPolicy policy_of(const BodyContext& c) { return policy_of(c.settings, c.pass
 
 /// The value with room for all columns, as numbers of four bytes.
 Port columns_port(const TaskShape& s, Value value, Access access) {
-  const size_t bytes = divided_bytes(s.table, s.layer, s.spec.expert_width, divided_part_of(value),
-                                     policy_of(s));
+  const size_t bytes =
+      divided_bytes(s.table, s.layer, s.spec.expert_width, divided_part_of(value), policy_of(s));
   return {.value = value,
           .access = access,
           .extra_rows = static_cast<int64_t>((bytes + sizeof(float) - 1) / sizeof(float))};
 }
 
 bool has_gradient(const TaskShape& s) {
-  return divided_bytes(s.table, s.layer, s.spec.expert_width, DividedPart::gradient,
-                       policy_of(s)) > 0;
+  return divided_bytes(s.table, s.layer, s.spec.expert_width, DividedPart::gradient, policy_of(s)) >
+         0;
 }
 
 /// The expert itself, of which bodies at the host read weights and gradients.
@@ -98,7 +98,8 @@ class Pack final : public Body {
     auto* const to = static_cast<std::byte*>(c.out(Value::divided_weights).raw());
     each_divided(c.table, expert_of(c, divided), divided.width, DividedPart::weights, policy_of(c),
                  [&](TensorId id, DType type, int64_t rows, int64_t cols, size_t offset) {
-                   const ConstView from = cut_of(c.table.weight(id), c.table.tensor(id), divided.width);
+                   const ConstView from =
+                       cut_of(c.table.weight(id), c.table.tensor(id), divided.width);
                    c.ops.cast(c.stream, from, View(to + offset, type, rows, cols));
                  });
   }
@@ -190,8 +191,8 @@ class Divided final : public Body {
     const int64_t first = divided.first, n = divided.rows;
     const ConstView source(c.in(Value::route_source).as<int32_t>() + first, DType::i32, 1, n);
     const ConstView position = row_vector(c.in(Value::expert_position));
-    const ExpertRows rows = ExpertRows(position.columns(c.spec.experts, 2))
-                                .indexed(source, c.spec.experts_per_token);
+    const ExpertRows rows =
+        ExpertRows(position.columns(c.spec.experts, 2)).indexed(source, c.spec.experts_per_token);
     const auto own = [&](Value value) {
       return c.out(value).slice(first, n).columns(0, divided.width);
     };
@@ -204,10 +205,11 @@ class Divided final : public Body {
       return;
     }
     const std::array gradients = {columns.gradient()};
-    c.ops.experts_backward(
-        c.stream, c.in(Value::d_residual, 1), row_vector(c.in(Value::row_weight).slice(first, n)), x,
-        rows, experts, own(Value::gate), own(Value::up), c.out(Value::d_divided_rows).slice(0, n),
-        row_vector(c.out(Value::d_divided_weight).slice(0, n)), gradients);
+    c.ops.experts_backward(c.stream, c.in(Value::d_residual, 1),
+                           row_vector(c.in(Value::row_weight).slice(first, n)), x, rows, experts,
+                           own(Value::gate), own(Value::up),
+                           c.out(Value::d_divided_rows).slice(0, n),
+                           row_vector(c.out(Value::d_divided_weight).slice(0, n)), gradients);
   }
 
  private:
@@ -217,8 +219,8 @@ class Divided final : public Body {
       return bound.port.value == Value::divided_gradient;
     });
     if (port == c.ports.end() || port->port.access != Access::write) return;
-    const size_t bytes = divided_bytes(c.table, c.layer, divided.width, DividedPart::gradient,
-                                       policy_of(c));
+    const size_t bytes =
+        divided_bytes(c.table, c.layer, divided.width, DividedPart::gradient, policy_of(c));
     const auto floats = static_cast<int64_t>(bytes / sizeof(float));
     c.ops.clear(c.stream, View(port->data, DType::f32, 1, floats));
   }
@@ -227,8 +229,7 @@ class Divided final : public Body {
     Columns columns;
     const BlockId expert = alike_expert(c.table, c.layer);  // as large as any other
     const std::optional<BlockId> adapter = c.table.adapter_of(expert);
-    const auto* const weights =
-        static_cast<const std::byte*>(c.in(Value::divided_weights).data);
+    const auto* const weights = static_cast<const std::byte*>(c.in(Value::divided_weights).data);
     each_divided(c.table, expert, divided.width, DividedPart::weights, policy_of(c),
                  [&](TensorId id, DType type, int64_t rows, int64_t cols, size_t offset) {
                    const Tensor& tensor = c.table.tensor(id);

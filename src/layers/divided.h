@@ -28,8 +28,7 @@ inline WidthCut width_cut(const Tensor& tensor) {
 }
 
 inline CopyPolicy policy_of(const RunSettings& settings, bool training) {
-  return {training, settings.compute,
-          settings.activations == DType::f64 ? DType::f64 : DType::f32};
+  return {training, settings.compute, settings.activations == DType::f64 ? DType::f64 : DType::f32};
 }
 
 /// The type in which products read a tensor, or that of its gradient; nullopt: it has none.

@@ -356,9 +356,9 @@ TEST_CASE("launched ranks: all that are left name the one that died") {
   const Words recovery{"--enable-recovery"};
   Start probe;
   probe.words = {"--enable-recovery", "--version"};
-  if (run(HEARTH_MPIEXEC, probe).code != 0) SKIP("the launcher cannot let ranks live");
+  if (run(test_launcher(), probe).code != 0) SKIP("the launcher cannot let ranks live");
   const std::string run = f.tiny.d / "run";
-  Process process(HEARTH_MPIEXEC, f.start({{4, recovery, f.train("run", 100000)}}));
+  Process process(test_launcher(), f.start({{4, recovery, f.train("run", 100000)}}));
   REQUIRE(process.wait_until([&] { return has_steps(run, 60); }));
   const pid_t id = process_of(run, 2);
   REQUIRE(id > 0);
@@ -382,7 +382,7 @@ TEST_CASE("launched ranks: all that are left name the one that died") {
 TEST_CASE("launched ranks: one that is stopped most of the time is no alarm") {
   const Launched f;
   const std::string run = f.tiny.d / "run";
-  Process process(HEARTH_MPIEXEC,
+  Process process(test_launcher(),
                   f.start({{4, {}, f.train("run", 100000, {"--rank-limit", "3s"})}}));
   REQUIRE(process.wait_until([&] { return has_steps(run, 10); }));
   for (const int rank : {1, 0}) {

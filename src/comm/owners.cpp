@@ -28,8 +28,7 @@ std::vector<int32_t> Owners::users(BlockId block) const {
   std::vector<int32_t> ranks;
   for (const BlockShare& share : shares(block)) ranks.push_back(share.rank);
   std::ranges::sort(ranks);
-  const auto repeated = std::ranges::unique(ranks);
-  ranks.erase(repeated.begin(), repeated.end());
+  ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
   return ranks;
 }
 

@@ -3,11 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
-#include "base/size_text.h"
-#include "layers/kinds.h"
-#include "plan/kind_costs.h"
+#include "base/number_list.h"
 #include "runtime/shared_parameters.h"
 
 namespace hearth {
@@ -28,12 +25,6 @@ std::vector<int32_t> ranks_of(const std::vector<DomainLevel>& levels) {
 
 bool knows_times(const PlacedModel& model, const StepWork& work) {
   return model.rates && knows_described_times(model) && !work.batches.empty();
-}
-
-std::string sizes_text(const std::vector<int32_t>& sizes) {
-  std::string text;
-  for (const int32_t size : sizes) text += (text.empty() ? "" : ",") + std::to_string(size);
-  return text;
 }
 
 JsonArray numbers_json(const std::vector<int32_t>& numbers) {
@@ -123,14 +114,15 @@ std::vector<std::string> domain_lines(const PlacedModel& model) {
   const ExpertDomains domains(levels);
   std::vector<std::string> lines{fmt::format(
       "expert domains: each expert is at {} of {} ranks (domains of {}, on levels of {})",
-      domains.size(), domains.ranks(), sizes_text(sizes_of(levels)), sizes_text(ranks_of(levels)))};
+      domains.size(), domains.ranks(), numbers_text(sizes_of(levels)),
+      numbers_text(ranks_of(levels)))};
   if (!model.domains) return lines;
   for (const DomainForecast::Candidate& each : model.domains->candidates) {
     const std::string step = each.time_s ? fmt::format("a step takes {:.4g} s", *each.time_s)
                              : each.fits ? "fits"
                                          : "does not fit";
     const bool taken = each.domains == sizes_of(levels);
-    lines.push_back("  domains of " + sizes_text(each.domains) + ": " + step +
+    lines.push_back("  domains of " + numbers_text(each.domains) + ": " + step +
                     (taken ? " (taken)" : ""));
   }
   return lines;

@@ -5,17 +5,12 @@
 #include <vector>
 
 #include "base/error_format.h"
+#include "base/number_list.h"
 #include "base/setting.h"
 
 namespace hearth {
 
 namespace {
-
-std::string numbers_text(const std::vector<int32_t>& numbers) {
-  std::string text;
-  for (const int32_t number : numbers) text += (text.empty() ? "" : ",") + std::to_string(number);
-  return text;
-}
 
 int64_t product(const std::vector<int32_t>& numbers) {
   int64_t product = 1;

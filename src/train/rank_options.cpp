@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/error_format.h"
+#include "base/number_list.h"
 #include "base/setting.h"
 #include "plan/zebra/expert_shift.h"
 #include "topology/topology.h"
@@ -176,9 +177,7 @@ TrainConfig with_devices_of_rank(TrainConfig config, int32_t rank) {
 void require_expert_shift(const TrainConfig& config, const ModelSpec& spec) {
   if (!config.expert_shift || config.expert_shift->empty()) return;
   const std::vector<int32_t>& shift = *config.expert_shift;
-  std::string numbers;
-  for (const int32_t moved : shift) numbers += (numbers.empty() ? "" : ",") + std::to_string(moved);
-  const std::string given = spelled(Setting::expert_shift, numbers);
+  const std::string given = spelled(Setting::expert_shift, numbers_text(shift));
   if (config.attention_ranks == 0) {
     throw usage_error("{}: experts move to attention ranks of {}", given,
                       spelled(Setting::parallel, "zebra"));

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "base/error.h"
+#include "base/number_list.h"
 #include "base/numbers.h"
 #include "data/chat/template_args.h"
 #include "data/rows/columns.h"
@@ -37,12 +38,6 @@ std::optional<std::vector<int32_t>> parse_numbers(const std::string& text, int64
     begin = end + 1;
   }
   return numbers;
-}
-
-std::string numbers_text(const std::vector<int32_t>& numbers) {
-  std::string text;
-  for (const int32_t number : numbers) text += (text.empty() ? "" : ",") + std::to_string(number);
-  return text;
 }
 
 constexpr int64_t kMostUnits = 1024;  // of a level

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "base/error.h"
@@ -74,20 +75,24 @@ Owners choose_owners(int32_t shards, int32_t ranks, std::vector<OwnedBlock> bloc
 
   std::vector<size_t> order(blocks.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    const bool a_has_one = blocks[a].shares.size() == 1, b_has_one = blocks[b].shares.size() == 1;
-    return std::pair(!a_has_one, -blocks[a].bytes) < std::pair(!b_has_one, -blocks[b].bytes);
+  std::ranges::stable_sort(order, {}, [&](size_t b) {
+    const bool has_one = blocks[b].shares.size() == 1;
+    return std::tuple(!has_one, blocks[b].layer, -blocks[b].bytes);
   });
-  std::vector<int64_t> bytes(static_cast<size_t>(ranks));
-  for (const size_t block : order) {
-    int32_t least = blocks[block].shares.front().rank;
-    for (const BlockShare& share : blocks[block].shares) {
-      const int64_t has = bytes[static_cast<size_t>(share.rank)];
-      const int64_t least_has = bytes[static_cast<size_t>(least)];
-      if (std::pair(has, share.rank) < std::pair(least_has, least)) least = share.rank;
-    }
-    bytes[static_cast<size_t>(least)] += blocks[block].bytes;
-    owners.rank_of[block] = least;
+  std::vector<int64_t> all(static_cast<size_t>(ranks)), of_layer;
+  int32_t layer = 0;
+  for (const size_t b : order) {
+    const OwnedBlock& block = blocks[b];
+    if (of_layer.empty() || block.layer != layer) of_layer.assign(all.size(), 0);
+    layer = block.layer;
+    const auto load = [&](const BlockShare& share) {
+      const auto rank = static_cast<size_t>(share.rank);
+      return std::tuple(of_layer[rank], all[rank], share.rank);
+    };
+    const int32_t owner = std::ranges::min_element(block.shares, {}, load)->rank;
+    if (block.shares.size() > 1) of_layer[static_cast<size_t>(owner)] += block.bytes;
+    all[static_cast<size_t>(owner)] += block.bytes;
+    owners.rank_of[b] = owner;
   }
   for (OwnedBlock& block : blocks) owners.shares_of.push_back(std::move(block.shares));
   return owners;

@@ -46,14 +46,17 @@ std::vector<BlockShare> shares_of_expert(const ShardMap& map, const ExpertDomain
 struct OwnedBlock {
   int64_t bytes = 0;  // what its owner keeps
   std::vector<BlockShare> shares;
+  int32_t layer = -1;
 };
 
 /// An expert that one rank computes, for all shards (`zebra`).
 std::vector<BlockShare> shares_of_one(const ShardMap& map, int32_t rank);
 
-/// Whole blocks, balanced by bytes: blocks that one rank alone computes are that rank's; then the
-/// largest first, each to the rank with the fewest bytes among its own, of equals the first. A pure
-/// function of its arguments. `ranks`: of the run; the first may be all that compute shards.
+/// Whole blocks, balanced by bytes. Blocks that one rank alone computes are that rank's. The others go
+/// layer by layer, the largest first, each to the rank with the fewest bytes of that layer among those
+/// that compute with it; of equals to the one with the fewest in all, then the first. So the gradients
+/// of a layer, which travel together, use all links in both directions. A pure function of its
+/// arguments. `ranks`: of the run; the first may be all that compute shards.
 Owners choose_owners(int32_t shards, int32_t ranks, std::vector<OwnedBlock> blocks);
 
 }  // namespace hearth

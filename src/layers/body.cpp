@@ -106,10 +106,8 @@ std::pair<BlockId, BlockId> blocks_of_layer(const TaskShape& s) {
   return {begin, end};
 }
 
-std::vector<BlockUse> trained_of_layer(const TaskShape& s, BlockAccess access) {
+std::vector<BlockUse> trained_of_layers(const TaskShape& s, BlockAccess access) {
   std::vector<BlockUse> uses;
-  const auto [begin, end] = blocks_of_layer(s);
-  const auto [first, last] = s.table.adapters_of(begin, end);
   const auto add = [&](BlockId from, BlockId to) {
     for (BlockId id = from; id < to; ++id) {
       if (!s.table.is_trained(id)) continue;
@@ -120,8 +118,12 @@ std::vector<BlockUse> trained_of_layer(const TaskShape& s, BlockAccess access) {
       }
     }
   };
-  add(begin, end);
-  add(first, last);
+  for (TaskShape one = s; one.layer < s.layer + s.layers; ++one.layer) {
+    const auto [begin, end] = blocks_of_layer(one);
+    const auto [first, last] = s.table.adapters_of(begin, end);
+    add(begin, end);
+    add(first, last);
+  }
   return uses;
 }
 

@@ -162,6 +162,7 @@ struct TaskShape {
   ExpertRanks ranks = {};  // that share the experts
   TaskShare norm = {};     // of clip and gather the count alone: that of the host's places
   TaskShare update = {};
+  int32_t layers = 1;  // of reduce and give: how many, from `layer` on
   /// What forward hands to the rule that decides.
   SampledRows samples = SampledRows::none;
   /// Whether tokens and their gradients are copied into expert order, from where ranks send them. Else

@@ -1,5 +1,5 @@
-// give: what updates of a layer, of the embedding or of the head wrote, from the ranks that own its
-// blocks to all others.
+// give: what updates of neighbouring layers, the embedding and the head among them, wrote, from the ranks
+// that own their blocks to all others.
 #include "layers/kinds.h"
 
 namespace hearth {
@@ -11,7 +11,7 @@ class Give final : public Body {
   std::vector<Port> ports(const TaskShape&) const override { return {}; }
 
   std::vector<BlockUse> blocks(const TaskShape& s) const override {
-    return trained_of_layer(s, BlockAccess::update);
+    return trained_of_layers(s, BlockAccess::update);
   }
 
   ScratchNeed scratch(const TaskShape&, const OpSet&) const override { return {}; }

@@ -69,8 +69,8 @@ int64_t places_in(const ParameterTable& table);
 /// the head.
 std::pair<BlockId, BlockId> blocks_of_layer(const TaskShape& s);
 
-/// The same with their adapters, those with trained tensors alone.
-std::vector<BlockUse> trained_of_layer(const TaskShape& s, BlockAccess access);
+/// The same of all TaskShape::layers, with their adapters: those with trained tensors alone.
+std::vector<BlockUse> trained_of_layers(const TaskShape& s, BlockAccess access);
 /// The numbers of the blocks of uses.
 std::vector<BlockId> numbers_of(std::span<const BlockUse> uses);
 

@@ -1,5 +1,5 @@
-// reduce: the gradients of a layer, of the embedding or of the head, to the ranks that own its blocks.
-// What other ranks own is zero afterwards.
+// reduce: the gradients of neighbouring layers, the embedding and the head among them, to the ranks that
+// own their blocks. What other ranks own is zero afterwards.
 #include "layers/kinds.h"
 
 namespace hearth {
@@ -11,7 +11,7 @@ class Reduce final : public Body {
   std::vector<Port> ports(const TaskShape&) const override { return {}; }
 
   std::vector<BlockUse> blocks(const TaskShape& s) const override {
-    return trained_of_layer(s, BlockAccess::add_gradient);
+    return trained_of_layers(s, BlockAccess::add_gradient);
   }
 
   ScratchNeed scratch(const TaskShape& s, const OpSet& ops) const override {

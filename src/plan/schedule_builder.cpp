@@ -389,10 +389,6 @@ bool ScheduleBuilder::writes(TaskKind kind, Phase phase, int32_t layer, const Ex
   return std::ranges::any_of(ports, [](const Port& port) { return port.access != Access::read; });
 }
 
-bool ScheduleBuilder::has_blocks(TaskKind kind, Phase phase, int32_t layer, Place place) const {
-  return !body_of(kind).blocks(shape_of(phase, layer, place)).empty();
-}
-
 void ScheduleBuilder::add(TaskKind kind, Phase phase, int32_t layer, int32_t micro_batch,
                           Place place, Place for_place) {
   append(kind, shape_of(phase, layer, place), rows_of(micro_batch), for_place);
@@ -435,6 +431,13 @@ void ScheduleBuilder::add_exchange(TaskKind kind, Phase phase, int32_t layer, Ro
   append(kind, shape_of(phase, layer, kHostPlace, part, rows.count()), rows, kHostPlace);
   const RowsGo go = kind == TaskKind::return_rows ? RowsGo::back : RowsGo::out;
   schedule_.tasks.back().stream = exchange_stream(go);
+}
+
+void ScheduleBuilder::add_collective(TaskKind kind, const LayersTogether& layers) {
+  TaskShape shape = shape_of(Phase::forward, layers.first, kHostPlace);
+  shape.layers = layers.count;
+  if (body_of(kind).blocks(shape).empty()) return;
+  append(kind, shape, rows_of(-1), kHostPlace);
 }
 
 void ScheduleBuilder::add_guests(Phase phase, int32_t layer, RowRange rows, int32_t guest) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "comm/shard_tree.h"
+#include "plan/layers_together.h"
 #include "plan/schedule.h"
 #include "plan/zebra/zebra_order.h"
 
@@ -119,6 +120,9 @@ class ScheduleBuilder {
   /// exchanges rows with the other ranks, or their counts, on a stream of its way at the host. `guest`:
   /// the position in the group whose rows come, or are computed here; of counts none.
   void add_exchange(TaskKind kind, Phase phase, int32_t layer, RowRange rows, int32_t guest = -1);
+  /// Of several ranks: gradients or weights of neighbouring layers between them. Nothing if none of these
+  /// layers is trained.
+  void add_collective(TaskKind kind, const LayersTogether& layers);
   /// The experts of this rank for the rows of a rank of the group, where these experts are.
   void add_guests(Phase phase, int32_t layer, RowRange rows, int32_t guest);
   /// Appends experts tasks for every part, one a place, which together must have every expert once: at
@@ -142,8 +146,6 @@ class ScheduleBuilder {
   TaskId tasks() const { return static_cast<TaskId>(schedule_.tasks.size()); }
   /// Whether a task of this kind would write anything.
   bool writes(TaskKind kind, Phase phase, int32_t layer, const ExpertPart& part, Place place) const;
-  /// Whether a task of this kind would touch blocks at the place.
-  bool has_blocks(TaskKind kind, Phase phase, int32_t layer, Place place) const;
 
   /// Inserts the copies of results to the hosts, assigns lifetimes, classes and addresses, and
   /// returns the validated schedule.

@@ -114,7 +114,8 @@ Owners owners_of(const ParameterTable& table, const RankShards& shards) {
       shares = shards.attention_ranks > 0 ? shares_of_one(map, position)
                                           : shares_of_expert(map, domains, position);
     }
-    blocks.push_back({gradient_elements(table, block), std::move(shares)});
+    blocks.push_back(
+        {gradient_elements(table, block), std::move(shares), table.block(block).layer});
   }
   return choose_owners(shards.shards, shards.ranks, std::move(blocks));
 }

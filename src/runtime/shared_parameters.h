@@ -19,7 +19,7 @@
 
 namespace hearth {
 
-/// The owners of all blocks, balanced by trained elements. Ranks that share the experts compute with
+/// The owners of all blocks, balanced by trained elements, in each layer and in all. Ranks that share the experts compute with
 /// their own; with all other blocks every rank does.
 Owners owners_of(const ParameterTable& table, const RankShards& shards);
 

@@ -399,7 +399,7 @@ TEST_CASE("ranks: faults of one rank are caught") {
   CHECK(raises(TaskKind::give, skipped));
   CHECK(raises(TaskKind::give, [](const Body& right, const BodyContext& c) {  // one too many
     right.run(c);
-    if (at_owner_of_embedding(c) && c.layer == 0) right.run(c);
+    if (at_owner_of_embedding(c) && c.layer == -1) right.run(c);
   }));
   // Blocks in another order at one rank: found by the checking world unless their sizes are equal.
   const BodyOfFaultyRank::Run swapped = [](const Body& right, const BodyContext& c) {

@@ -51,7 +51,7 @@ LayerTasks::LayerTasks(const PlanInput& input, Pass pass, int64_t cache_rows)
       is_training_(pass == Pass::train),
       is_rotated_(is_training_ && input.rotates),
       ranks_(pass == Pass::train ? input.shards.group() : ExpertRanks{}),
-      next_reduce_(static_cast<int32_t>(input.spec.layers)) {
+      together_(layers_together(input.spec, input.table, input.shards)) {
   for (int32_t layer = 0; layer < input.spec.layers; ++layer) {
     parts_.push_back(parts_of(input, layer, Phase::forward));
     parts_backward_.push_back(parts_of(input, layer, Phase::backward));
@@ -389,29 +389,29 @@ bool LayerTasks::shards_have_tasks() const {
   return input_.places[static_cast<size_t>(input_.compute_place(expert))].device;
 }
 
-void LayerTasks::add_collective(TaskKind kind, int32_t layer) {
-  if (!builder_.has_blocks(kind, Phase::forward, layer, kHostPlace)) return;
-  builder_.add(kind, Phase::forward, layer, -1);
+void LayerTasks::add_reduce(int32_t layer) {
+  if (input_.shards.ranks > 1 && !shards_have_tasks()) add_reduces_from(layer);
 }
 
-void LayerTasks::add_reduce(int32_t layer) {
-  if (input_.shards.ranks == 1 || shards_have_tasks()) return;
-  for (; next_reduce_ >= layer; --next_reduce_) add_collective(TaskKind::reduce, next_reduce_);
+/// Of those layers, and of those that travel with them.
+void LayerTasks::add_reduces_from(int32_t layer) {
+  for (; next_reduce_ < together_.size() && together_[next_reduce_].first >= layer;
+       ++next_reduce_) {
+    builder_.add_collective(TaskKind::reduce, together_[next_reduce_]);
+  }
 }
 
 void LayerTasks::add_updates() {
   const bool ranks = input_.shards.ranks > 1;
-  for (; ranks && next_reduce_ >= -1; --next_reduce_) {
-    add_collective(TaskKind::reduce, next_reduce_);
-  }
+  if (ranks) add_reduces_from(-1);
   for (const Place place : trained_places(input_.table)) {
     builder_.add_norms(place);
   }
   if (ranks) builder_.add(TaskKind::gather, Phase::forward, kHostPlace, -1);
   builder_.add(TaskKind::clip, Phase::forward, 0, -1);
   if (!input_.rotates) add_due_updates();
-  for (int32_t layer = -1; ranks && layer <= input_.spec.layers; ++layer) {
-    add_collective(TaskKind::give, layer);
+  for (size_t i = together_.size(); ranks && i > 0; --i) {
+    builder_.add_collective(TaskKind::give, together_[i - 1]);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <vector>
 
+#include "plan/layers_together.h"
 #include "plan/schedule_builder.h"
 
 namespace hearth {
@@ -49,8 +50,9 @@ class LayerTasks {
   /// experts and have them at a device, where the last shard joins their gradients.
   void end_shard(int32_t shard);
   /// Of several ranks, when the gradients of a layer, or of the head, are whole: they go to their owners
-  /// while the layers before it compute. Layers come from the head down, on all ranks alike. Does nothing
-  /// if end_shard has a task, for which they must wait; add_updates has those that were not added.
+  /// while the layers before it compute, as soon as those of all that they travel with are whole
+  /// (layers_together). Layers come from the head down, on all ranks alike. Does nothing if end_shard has
+  /// a task, for which they must wait; add_updates has those that were not added.
   void add_reduce(int32_t layer);
   /// Of several ranks, first the gradients to the owners, in the end the weights to all. Between them
   /// a norm task for every place with trained tensors, the clip task, and for each layer an update
@@ -102,7 +104,7 @@ class LayerTasks {
   Place sum_place(Phase phase, int32_t layer, int64_t vectors_moved) const;
   const std::vector<ExpertPart>& parts(Phase phase, int32_t layer) const;
   bool together(int32_t layer, RowRange rows) const;
-  void add_collective(TaskKind kind, int32_t layer);
+  void add_reduces_from(int32_t layer);
   bool shards_have_tasks() const;
 
   const PlanInput& input_;
@@ -110,11 +112,12 @@ class LayerTasks {
   // By layer; empty for layers without experts. Of forward; of backward and recompute.
   std::vector<std::vector<ExpertPart>> parts_, parts_backward_;
   const bool is_training_, is_rotated_;
-  const ExpertRanks ranks_;                    // that share the experts
-  int32_t next_update_ = -1;                   // the layer
-  int32_t next_reduce_;                        // the layer, downwards; -2: all are there
-  static constexpr int32_t kUpdateShares = 8;  // of a layer whose updates are added ahead
-  std::map<int32_t, int32_t> shares_updated_;  // of such layers
+  const ExpertRanks ranks_;                     // that share the experts
+  int32_t next_update_ = -1;                    // the layer
+  const std::vector<LayersTogether> together_;  // from the head down
+  size_t next_reduce_ = 0;                      // of these
+  static constexpr int32_t kUpdateShares = 8;   // of a layer whose updates are added ahead
+  std::map<int32_t, int32_t> shares_updated_;   // of such layers
 };
 
 /// Whether the head reads the embedding's table and the table is trained. Then all heads of a step

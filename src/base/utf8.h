@@ -18,6 +18,9 @@ struct Utf8Char {
 /// The character at the start of the text; length 0 if the text is empty.
 Utf8Char decode_utf8(std::string_view text);
 
+/// What some editors put before a text.
+inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
 /// Offset of the first byte that is not part of valid UTF-8; npos if there is none.
 size_t find_invalid_utf8(std::string_view text);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/utf8.h"
 
 namespace hearth {
 namespace {
@@ -58,12 +59,25 @@ bool read_bool(const Json& object, std::string_view key, bool absent, const std:
   return found->as_bool();
 }
 
+bool required_bool(const Json& object, std::string_view key, const std::string& where) {
+  member(object, key, where);
+  return read_bool(object, key, false, where);
+}
+
 const std::string& read_string(const Json& object, std::string_view key, const std::string& where) {
   const Json& found = member(object, key, where);
   if (!found.is_string()) {
     throw input_error(path_of(where, key) + ": expected a string, found " + shown(found));
   }
   return found.as_string();
+}
+
+std::string read_character(const Json& object, std::string_view key, const std::string& where) {
+  const std::string& text = read_string(object, key, where);
+  if (text.empty() || decode_utf8(text).length != text.size()) {
+    throw input_error(path_of(where, key) + ": expected one character, found " + quoted(text));
+  }
+  return text;
 }
 
 int32_t read_id(const Json& value, const std::string& where) {

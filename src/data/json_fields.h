@@ -26,7 +26,11 @@ void allow_keys(const Json& object, const std::string& where,
 
 // A member of this type; input error for another type. `absent`: the value of a missing member.
 bool read_bool(const Json& object, std::string_view key, bool absent, const std::string& where);
+/// The same of one that must be there.
+bool required_bool(const Json& object, std::string_view key, const std::string& where);
 const std::string& read_string(const Json& object, std::string_view key, const std::string& where);
+/// A text of one character.
+std::string read_character(const Json& object, std::string_view key, const std::string& where);
 /// An integer in [0, 2^24), bounded because token ids index tables.
 int32_t read_id(const Json& value, const std::string& where);
 

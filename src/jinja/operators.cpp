@@ -178,7 +178,7 @@ Value repeated(const Value& value, int64_t times) {
   return Value::list(std::move(items), value.as_list().kind);
 }
 
-bool is_sequence(const Value& value) {
+bool is_list_or_tuple(const Value& value) {
   return value.is_list(ListKind::list) || value.is_list(ListKind::tuple);
 }
 
@@ -257,7 +257,7 @@ int compare(const Value& a, const Value& b, std::string_view op) {
     const int order = a.bytes().compare(b.bytes());
     return order < 0 ? -1 : order > 0 ? 1 : 0;
   }
-  if (is_sequence(a) && is_sequence(b) && a.as_list().kind == b.as_list().kind) {
+  if (is_list_or_tuple(a) && is_list_or_tuple(b) && a.as_list().kind == b.as_list().kind) {
     const Values& x = a.as_list().items;
     const Values& y = b.as_list().items;
     for (size_t i = 0; i < std::min(x.size(), y.size()); ++i) {
@@ -304,16 +304,17 @@ Value arithmetic(std::string_view op, const Value& a, const Value& b) {
   if (op == "%" && a.is_string()) return format_percent(a.bytes(), b);
   if (op == "+" && a.is_string() && b.is_string())
     return joined_texts(a.as_string(), b.as_string());
-  if (op == "+" && is_sequence(a) && is_sequence(b) && a.as_list().kind == b.as_list().kind) {
+  if (op == "+" && is_list_or_tuple(a) && is_list_or_tuple(b) &&
+      a.as_list().kind == b.as_list().kind) {
     charge_values(a.as_list().items.size() + b.as_list().items.size());
     Values items = a.as_list().items;
     items.insert(items.end(), b.as_list().items.begin(), b.as_list().items.end());
     return Value::list(std::move(items), a.as_list().kind);
   }
-  if (op == "*" && b.is_integral() && (a.is_string() || is_sequence(a))) {
+  if (op == "*" && b.is_integral() && (a.is_string() || is_list_or_tuple(a))) {
     return repeated(a, b.as_int());
   }
-  if (op == "*" && a.is_integral() && (b.is_string() || is_sequence(b))) {
+  if (op == "*" && a.is_integral() && (b.is_string() || is_list_or_tuple(b))) {
     return repeated(b, a.as_int());
   }
   refuse_types(op, a, b);

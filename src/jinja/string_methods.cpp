@@ -13,7 +13,7 @@
 namespace hearth::jinja {
 namespace {
 
-Value like(const Value& self, std::string text) {
+Value as_self(const Value& self, std::string text) {
   return self.as_string().safe ? Value::safe(std::move(text)) : Value(std::move(text));
 }
 
@@ -27,7 +27,7 @@ Value strip(Evaluator&, const Value& self, const Arguments& arguments) {
   if (!given(bound[0])) {
     if (left) text.remove_prefix(leading_space(text));
     if (right) text.remove_suffix(trailing_space(text));
-    return like(self, std::string(text));
+    return as_self(self, std::string(text));
   }
   const std::vector<uint32_t> chars = codes_of(text_of(*bound[0], "strip"));
   const std::vector<uint32_t> codes = codes_of(text);
@@ -40,8 +40,8 @@ Value strip(Evaluator&, const Value& self, const Arguments& arguments) {
   while (left && begin < end && strips(codes[begin])) ++begin;
   while (right && end > begin && strips(codes[end - 1])) --end;
   charge_values((begin + codes.size() - end) * chars.size() / 8);
-  return like(self, text_of({codes.begin() + static_cast<ptrdiff_t>(begin),
-                             codes.begin() + static_cast<ptrdiff_t>(end)}));
+  return as_self(self, text_of({codes.begin() + static_cast<ptrdiff_t>(begin),
+                                codes.begin() + static_cast<ptrdiff_t>(end)}));
 }
 
 template <bool from_right>
@@ -141,12 +141,12 @@ Value replace(Evaluator&, const Value& self, const Arguments& arguments) {
     charge_values(rest.size());
     while (left != 0) {
       put();
-      if (rest.empty()) return like(self, std::move(out));
+      if (rest.empty()) return as_self(self, std::move(out));
       const std::string_view c = first_character(rest);
       out += c;
       rest.remove_prefix(c.size());
     }
-    return like(self, out.append(rest));
+    return as_self(self, out.append(rest));
   }
   while (left != 0) {
     const size_t at = rest.find(old);
@@ -155,7 +155,7 @@ Value replace(Evaluator&, const Value& self, const Arguments& arguments) {
     put();
     rest.remove_prefix(at + old.size());
   }
-  return like(self, out.append(rest));
+  return as_self(self, out.append(rest));
 }
 
 Value join(Evaluator&, const Value& self, const Arguments& arguments) {
@@ -170,14 +170,14 @@ Value join(Evaluator&, const Value& self, const Arguments& arguments) {
     check_growing(text.size());
   }
   charge_bytes(text.size());
-  return like(self, std::move(text));
+  return as_self(self, std::move(text));
 }
 
 template <std::string (*map)(std::string_view)>
 Value map_case(Evaluator&, const Value& self, const Arguments& arguments) {
   bind("a method of str", arguments, {});
   charge_values(self.bytes().size());
-  return like(self, map(self.bytes()));
+  return as_self(self, map(self.bytes()));
 }
 
 template <bool suffix>
@@ -188,7 +188,7 @@ Value remove_affix(Evaluator&, const Value& self, const Arguments& arguments) {
   charge_bytes(text.size());
   if (suffix && text.ends_with(affix)) text.resize(text.size() - affix.size());
   if (!suffix && text.starts_with(affix)) text.erase(0, affix.size());
-  return like(self, std::move(text));
+  return as_self(self, std::move(text));
 }
 
 template <char side>  // where the text goes: < > ^
@@ -206,7 +206,7 @@ Value justify(Evaluator&, const Value& self, const Arguments& arguments) {
   for (int64_t i = 0; i < before; ++i) text += fill;
   text += self.bytes();
   for (int64_t i = before; i < space; ++i) text += fill;
-  return like(self, std::move(text));
+  return as_self(self, std::move(text));
 }
 
 Value zfill(Evaluator&, const Value& self, const Arguments& arguments) {
@@ -216,7 +216,7 @@ Value zfill(Evaluator&, const Value& self, const Arguments& arguments) {
   std::string text = self.bytes();
   const bool sign = text.starts_with('+') || text.starts_with('-');
   text.insert(sign ? 1 : 0, static_cast<size_t>(space), '0');
-  return like(self, std::move(text));
+  return as_self(self, std::move(text));
 }
 
 template <bool from_right>
@@ -253,9 +253,9 @@ Value has(Evaluator&, const Value& self, const Arguments& arguments) {
   return has_property(self.bytes(), kProperties[property]);
 }
 
-using Named = std::pair<std::string_view, Method>;
+using NamedMethod = std::pair<std::string_view, Method>;
 
-constexpr Named kMethods[] = {
+constexpr NamedMethod kMethods[] = {
     {"strip", strip<true, true>},
     {"lstrip", strip<true, false>},
     {"rstrip", strip<false, true>},
@@ -304,7 +304,7 @@ constexpr std::string_view kUnsupported[] = {"encode",     "maketrans",    "tran
 }  // namespace
 
 Method find_string_method(std::string_view name) {
-  for (const Named& each : kMethods) {
+  for (const NamedMethod& each : kMethods) {
     if (each.first == name) return each.second;
   }
   for (const std::string_view each : kUnsupported) {

@@ -47,7 +47,7 @@ bool is_iterable(const Value& v) {
   return v.is_undefined() || v.is_string() || v.is_list() || v.is_dict() ||
          (v.is_object() && v.type_name() == "LoopContext");
 }
-bool is_sequence(const Value& v) {
+bool is_test_sequence(const Value& v) {
   return v.is_undefined() || v.is_string() || v.is_dict() ||
          (v.is_list() && v.as_list().has_index());
 }
@@ -55,9 +55,9 @@ bool is_callable(const Value& v) {
   return v.is_undefined() || (v.is_object() && v.as_object().callable());
 }
 
-using Named = std::pair<std::string_view, Test>;
+using NamedTest = std::pair<std::string_view, Test>;
 
-constexpr Named kTests[] = {
+constexpr NamedTest kTests[] = {
     {"defined", test_type<[](const Value& v) { return !v.is_undefined(); }>},
     {"undefined", test_type<[](const Value& v) { return v.is_undefined(); }>},
     {"none", test_type<[](const Value& v) { return v.is_none(); }>},
@@ -70,7 +70,7 @@ constexpr Named kTests[] = {
     {"string", test_type<[](const Value& v) { return v.is_string(); }>},
     {"mapping", test_type<[](const Value& v) { return v.is_dict(); }>},
     {"iterable", test_type<is_iterable>},
-    {"sequence", test_type<is_sequence>},
+    {"sequence", test_type<is_test_sequence>},
     {"callable", test_type<is_callable>},
     {"escaped", test_type<[](const Value& v) { return v.is_string() && v.as_string().safe; }>},
     {"lower", test_type<[](const Value& v) { return has_property(to_text(v), "islower"); }>},
@@ -112,7 +112,7 @@ constexpr Named kTests[] = {
 }  // namespace
 
 Test find_test(std::string_view name) {
-  for (const Named& each : kTests) {
+  for (const NamedTest& each : kTests) {
     if (each.first == name) return each.second;
   }
   return nullptr;

@@ -24,7 +24,7 @@ std::string code(const std::string& text) {
   return text.empty() ? "" : "<code>" + escaped(text) + "</code>";
 }
 
-std::optional<int64_t> counted(const Json& event, const char* key) {
+std::optional<int64_t> number_in(const Json& event, const char* key) {
   const Json* value = event.is_object() ? event.find(key) : nullptr;
   if (!value || !value->is_signed()) return std::nullopt;
   return value->as_int();
@@ -36,8 +36,8 @@ std::string named(const Json& event, const char* key) {
 }
 
 std::string parameters_text(const RunHistory& run) {
-  const auto all = counted(run.journal.plan, "parameters");
-  const auto trained = counted(run.journal.plan, "trained_parameters");
+  const auto all = number_in(run.journal.plan, "parameters");
+  const auto trained = number_in(run.journal.plan, "trained_parameters");
   if (!all || !trained || *all <= 0) return "";
   return count_text(*all) + ", of them trained " + count_text(*trained) + " (" +
          percent_text(100.0 * static_cast<double>(*trained) / static_cast<double>(*all)) + ")";

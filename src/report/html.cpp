@@ -56,7 +56,7 @@ std::string script_safe(std::string json) {
 std::string count_text(int64_t count) {
   std::string digits = std::to_string(count);
   const size_t sign = count < 0 ? 1 : 0;
-  for (size_t at = digits.size(); at > sign + 3;) digits.insert(at -= 3, ",");
+  for (size_t at = digits.size(); at > sign + 3;) digits.insert(at -= 3, 1, ',');
   return digits;
 }
 

@@ -13,7 +13,6 @@ namespace {
 
 constexpr int64_t kBuckets = 500;      // two pixels each in the widest chart
 constexpr int64_t kHeatBuckets = 120;  // columns of the heat map
-constexpr int64_t kMostSteps = 99'999'999;
 constexpr size_t kMostLayers = 1024, kMostResources = 512, kMostNotFinite = 500;
 
 int64_t count_of(double value) {

@@ -9,8 +9,6 @@
 namespace hearth {
 namespace {
 
-constexpr int64_t kMostSteps = 99'999'999;
-
 struct Field {
   std::string_view key;
   double StepLine::*member;

@@ -10,6 +10,9 @@
 
 namespace hearth {
 
+/// Steps have numbers from 1 to this.
+inline constexpr int64_t kMostSteps = 99'999'999;
+
 /// A NaN field was missing or null; hearth writes non-finite numbers as null.
 struct StepLine {
   static constexpr double kNone = std::numeric_limits<double>::quiet_NaN();

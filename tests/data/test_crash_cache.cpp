@@ -14,7 +14,7 @@ using namespace hearth::test;
 namespace {
 
 const std::string kFolder = "/memory-disk/rows";
-const Digest kKey{11, 12};
+const Digest kCacheKey{11, 12};
 
 struct Unsynced : LayeredCalls {
   using LayeredCalls::LayeredCalls;
@@ -35,18 +35,18 @@ CrashReport crash_of_publishing(bool synced) {
     const FileCallsOverride guard(synced ? static_cast<FileCalls&>(disk) : unsynced);
     const RowCache cache(kFolder, 1 << 20);
     TokenStore store;
-    const auto lock = cache.lock(kKey, [] {});
-    cache.begin(kKey, store);
+    const auto lock = cache.lock(kCacheKey, [] {});
+    cache.begin(kCacheKey, store);
     fill(store);
     store.finish();
-    REQUIRE(cache.publish(kKey, store, "notes"));
+    REQUIRE(cache.publish(kCacheKey, store, "notes"));
   }
   TokenStore expected;
   fill(expected);
   return crash_states(disk, {2000, 200}, [&](MemoryDisk& crashed, int) {
     const FileCallsOverride guard(crashed);
     const RowCache cache(kFolder, 1 << 20);
-    const auto found = cache.find(kKey, 0, 1000);
+    const auto found = cache.find(kCacheKey, 0, 1000);
     if (found) {
       if (found->notes != "notes" || found->store.rows() != expected.rows()) {
         return std::string("another store");
@@ -58,12 +58,12 @@ CrashReport crash_of_publishing(bool synced) {
     }
     // Made anew, it is found.
     TokenStore again;
-    const auto lock = cache.lock(kKey, [] {});
-    cache.begin(kKey, again);
+    const auto lock = cache.lock(kCacheKey, [] {});
+    cache.begin(kCacheKey, again);
     fill(again);
     again.finish();
-    cache.publish(kKey, again, "notes");
-    return std::string(cache.find(kKey, 0, 1000) ? "" : "not found again");
+    cache.publish(kCacheKey, again, "notes");
+    return std::string(cache.find(kCacheKey, 0, 1000) ? "" : "not found again");
   });
 }
 

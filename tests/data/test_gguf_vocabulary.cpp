@@ -13,7 +13,7 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-const std::string kGolden = test::test_data() + "/tokenizer/";
+const std::string kGgufGolden = test::test_data() + "/tokenizer/";
 
 /// A text value of encoded metadata, found by its key.
 std::string text_value(const GgufMetadata& metadata, const std::string& key) {
@@ -37,7 +37,7 @@ GgufMetadata vocabulary_of(const TokenizerFiles& files, int64_t rows, const char
   return metadata;
 }
 
-std::string refusal(const TokenizerFiles& files, int64_t rows = 4000) {
+std::string gguf_refusal(const TokenizerFiles& files, int64_t rows = 4000) {
   try {
     vocabulary_of(files, rows, "qwen3moe");
     return "";
@@ -80,16 +80,16 @@ TokenizerFiles falling_back() {
 }  // namespace
 
 TEST_CASE("gguf vocabulary: byte-level tokenizers") {
-  const TokenizerFiles qwen = read_tokenizer_files(kGolden + "qwen", false);
+  const TokenizerFiles qwen = read_tokenizer_files(kGgufGolden + "qwen", false);
   const GgufMetadata metadata = vocabulary_of(qwen, 900, "qwen3moe");
   CHECK(text_value(metadata, "tokenizer.ggml.model") == "gpt2");
   CHECK(text_value(metadata, "tokenizer.ggml.pre") == "qwen2");
   CHECK_FALSE(metadata.has("tokenizer.ggml.scores"));
   CHECK(metadata.has("tokenizer.ggml.merges"));
-  const TokenizerFiles gpt2 = read_tokenizer_files(kGolden + "gpt2", false);
+  const TokenizerFiles gpt2 = read_tokenizer_files(kGgufGolden + "gpt2", false);
   CHECK(text_value(vocabulary_of(gpt2, 600, "qwen3moe"), "tokenizer.ggml.pre") == "gpt-2");
   CHECK(text_value(vocabulary_of(gpt2, 600, "olmoe"), "tokenizer.ggml.pre") == "olmo");
-  CHECK_THAT(refusal(qwen, 861), ContainsSubstring("beyond vocab_size, 861"));
+  CHECK_THAT(gguf_refusal(qwen, 861), ContainsSubstring("beyond vocab_size, 861"));
 }
 
 TEST_CASE("gguf vocabulary: byte fallback has types and scores") {
@@ -126,9 +126,9 @@ TEST_CASE("gguf vocabulary: none without a tokenizer, and others are refused") {
     INFO(name);
     TokenizerFiles files;
     files.source = "tokenizer.json";
-    const Json recorded = parse_json(read_file(kGolden + "pipelines/" + name + ".json"), name);
+    const Json recorded = parse_json(read_file(kGgufGolden + "pipelines/" + name + ".json"), name);
     const Json* inner = recorded.find("tokenizer");
     files.tokenizer = inner != nullptr ? *inner : recorded;
-    CHECK_THAT(refusal(files, 200000), ContainsSubstring("no GGUF form"));
+    CHECK_THAT(gguf_refusal(files, 200000), ContainsSubstring("no GGUF form"));
   }
 }

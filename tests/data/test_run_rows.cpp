@@ -14,7 +14,8 @@ using namespace hearth::test;
 
 namespace {
 
-std::string refusal(RunRowsFixture& fixture, const std::vector<std::string>& files, ExitCode code) {
+std::string rows_refusal(RunRowsFixture& fixture, const std::vector<std::string>& files,
+                         ExitCode code) {
   try {
     fixture.read(files);
   } catch (const Error& error) {
@@ -57,11 +58,11 @@ TEST_CASE("rows, totals and errors do not depend on the number of threads") {
     fixture.request.threads = threads;
     fixture.request.rows.skip_bad_rows = 0;
     const auto all = contents(*fixture.read({good}));
-    const std::string error = refusal(fixture, {bad}, ExitCode::input);
+    const std::string error = rows_refusal(fixture, {bad}, ExitCode::input);
     CHECK(has(error, "bad.jsonl:"));
     CHECK(has(error, "'5'"));
     fixture.request.rows.skip_bad_rows = 1;
-    CHECK(has(refusal(fixture, {bad}, ExitCode::input), "'6'"));
+    CHECK(has(rows_refusal(fixture, {bad}, ExitCode::input), "'6'"));
     fixture.request.rows.skip_bad_rows = 2;
     const auto read = fixture.read({bad});
     CHECK(read->summary().totals.bad == 2);
@@ -109,12 +110,12 @@ TEST_CASE("bad rows are counted over all files, from the cache as well") {
   CHECK(fixture.read({a, b})->summary().totals.bad == 2);
   CHECK(fixture.read({a, b})->summary().totals.bad == 2);
   fixture.request.rows.skip_bad_rows = 1;
-  const std::string warm = refusal(fixture, {a, b}, ExitCode::input);
+  const std::string warm = rows_refusal(fixture, {a, b}, ExitCode::input);
   CHECK(has(warm, "b.jsonl:1: "));
   fixture.request.cache.most_bytes = 0;
-  CHECK(refusal(fixture, {a, b}, ExitCode::input) == warm);
+  CHECK(rows_refusal(fixture, {a, b}, ExitCode::input) == warm);
   fixture.request.rows.skip_bad_rows = 0;
-  CHECK(has(refusal(fixture, {a, b}, ExitCode::input), "a.jsonl:4: input_ids[1]"));
+  CHECK(has(rows_refusal(fixture, {a, b}, ExitCode::input), "a.jsonl:4: input_ids[1]"));
 }
 
 TEST_CASE("long rows are cut, left out or refused, and their tokens counted") {
@@ -150,19 +151,19 @@ TEST_CASE("long rows are cut, left out or refused, and their tokens counted") {
     CHECK(contents(*dropped).size() == 2);
 
     fixture.request.rows.overflow = Overflow::error;
-    CHECK(has(refusal(fixture, {path}, ExitCode::input), "rows.jsonl:3: 5 ids, more than"));
+    CHECK(has(rows_refusal(fixture, {path}, ExitCode::input), "rows.jsonl:3: 5 ids, more than"));
     fixture.request.rows.seq_len = 5;
     CHECK(fixture.read({path})->summary().totals.rows == 3);
     fixture.request.rows.seq_len = 2;
     fixture.request.rows.overflow = Overflow::drop;
-    CHECK(has(refusal(fixture, {path}, ExitCode::input), "all 3 are longer"));
+    CHECK(has(rows_refusal(fixture, {path}, ExitCode::input), "all 3 are longer"));
   }
 }
 
 TEST_CASE("data without rows or without trained tokens is refused") {
   RunRowsFixture fixture;
   const auto message = [&](const std::string& content) {
-    return refusal(fixture, {fixture.file("rows.jsonl", content)}, ExitCode::input);
+    return rows_refusal(fixture, {fixture.file("rows.jsonl", content)}, ExitCode::input);
   };
   CHECK(has(message(""), "no rows"));
   CHECK(has(message("\n \r\n\t\n"), "no rows"));
@@ -248,7 +249,7 @@ TEST_CASE("rows kept for evaluation are never trained on", "[properties]") {
   CHECK(fixture.read({a, b})->validation().rows() == 1);
   for (const double size : {100.0, 5000.0, 0.995}) {
     fixture.request.val_size = size;
-    CHECK(has(refusal(fixture, {a, b}, ExitCode::usage), "the validation size"));
+    CHECK(has(rows_refusal(fixture, {a, b}, ExitCode::usage), "the validation size"));
   }
   // Rows that are too long are left out before the split.
   fixture.request.val_size = 2;

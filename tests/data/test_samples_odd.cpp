@@ -15,7 +15,7 @@ using namespace hearth::test;
 
 namespace {
 
-const Digest kKey{1, 2}, kOther{3, 4};
+const Digest kOddKey{1, 2}, kOther{3, 4};
 
 /// A variable of the environment for the time of a scope.
 class Variable {
@@ -76,7 +76,7 @@ TEST_CASE("odd samples: names that are no entries stay in a cache") {
     fixture.file(std::string("cache/hearth/rows/") + name, "text");
   }
   const RowCache cache(fixture.cache(), 1 << 20);
-  publish(cache, kKey, 3);
+  publish(cache, kOddKey, 3);
   for (const char* name : {"x.rows", ".tmp-x", "note"}) {
     CHECK(file_info(fixture.cache() + "/" + name).kind == FileKind::regular);
   }
@@ -85,12 +85,12 @@ TEST_CASE("odd samples: names that are no entries stay in a cache") {
 TEST_CASE("odd samples: a new entry stays, also where an older one has a later time") {
   RunRowsFixture fixture;
   const RowCache cache(fixture.cache(), 8000);
-  publish(cache, kKey, 200);
-  const std::string old = fixture.cache() + "/" + kKey.hex() + ".rows";
+  publish(cache, kOddKey, 200);
+  const std::string old = fixture.cache() + "/" + kOddKey.hex() + ".rows";
   const timespec later[2] = {{4'000'000'000, 0}, {4'000'000'000, 0}};
   REQUIRE(::utimensat(AT_FDCWD, old.c_str(), later, 0) == 0);
   publish(cache, kOther, 200);
-  CHECK_FALSE(cache.find(kKey, 0, 0));
+  CHECK_FALSE(cache.find(kOddKey, 0, 0));
   CHECK(cache.find(kOther, 0, 0));
 }
 
@@ -215,7 +215,7 @@ TEST_CASE("odd samples: stores under a right checksum whose parts do not fit") {
   auto out = std::make_unique<OutputFile>(path);
   InputFile in(path);
   store.move_to_file(std::move(out), std::move(in));
-  store.write_footer(kKey, "note");
+  store.write_footer(kOddKey, "note");
   const std::string whole = read_file(path);
   // Of the footer: magic, version, key (two words), rows, words, bytes of notes, encoded.
   using Fields = std::vector<std::pair<size_t, uint64_t>>;
@@ -229,7 +229,7 @@ TEST_CASE("odd samples: stores under a right checksum whose parts do not fit") {
     const Digest own = digest_of(changed.data() + footer, 112);
     std::memcpy(changed.data() + footer + 112, &own, sizeof own);
     write_file_atomically(path, changed);
-    return raised_by([&] { TokenStore::open(path, kKey, 0, 0); });
+    return raised_by([&] { TokenStore::open(path, kOddKey, 0, 0); });
   };
   CHECK(opened({}).code == ExitCode::done);
   for (const auto& [field, value] : Fields{{0, 1}, {1, 2}, {7, 2}}) {
@@ -255,8 +255,8 @@ TEST_CASE("odd samples: a store of more rows and words than one piece") {
   constexpr int64_t kRows = (1 << 16) + 3;
   for (int64_t row = 0; row < kRows; ++row) store.add(ids, ids, row + 1);
   store.finish();
-  store.write_footer(kKey, "");
-  const auto opened = TokenStore::open(path, kKey, 0, 8);
+  store.write_footer(kOddKey, "");
+  const auto opened = TokenStore::open(path, kOddKey, 0, 8);
   CHECK(opened.store.rows() == kRows);
   CHECK(row_of(opened.store, kRows - 1).ids == ids);
 }

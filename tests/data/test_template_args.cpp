@@ -21,10 +21,10 @@ const std::string kThinks =
     "{% if enable_thinking is defined and enable_thinking is false %}<think></think>{% endif %}"
     "{{ name }}";
 
-struct Model {
+struct ModelWithTemplate {
   TemporaryDirectory directory;
   TemplateOptions options;
-  explicit Model(const std::string& source = kThinks) {
+  explicit ModelWithTemplate(const std::string& source = kThinks) {
     options.model = directory.path();
     write_file_atomically(directory / "chat_template.jinja", source);
   }
@@ -57,23 +57,23 @@ TEST_CASE("template args: names that are none, are taken, or are given twice") {
 }
 
 TEST_CASE("template args: the template sees them, and they win over special tokens") {
-  Model model;
+  ModelWithTemplate model;
   CHECK(model.render({}) == "\nHi");
   CHECK(model.render({"enable_thinking=false"}) == "\nHi<think></think>");
   CHECK(model.render({"enable_thinking=true", "name=N"}) == "\nHiN");
-  Model special("{{ bos_token }}");
+  ModelWithTemplate special("{{ bos_token }}");
   write_file_atomically(special.directory / "tokenizer_config.json", R"({"bos_token": "<s>"})");
   CHECK(special.render({}) == "<s>");
   CHECK(special.render({"bos_token=B"}) == "B");
 }
 
 TEST_CASE("template args: a result's template has them as defaults, and others may say otherwise") {
-  Model model;
+  ModelWithTemplate model;
   const std::string trained = model.render({"enable_thinking=false", "name=a\"b\nc"});
   const std::vector<TemplateSource> carried = carried_templates(model.options);
   REQUIRE(carried.size() == 1);
   CHECK(carried[0].text.ends_with(kThinks));
-  Model result(carried[0].text);
+  ModelWithTemplate result(carried[0].text);
   CHECK(result.render({}) == trained);
   CHECK(result.render({"enable_thinking=true"}) == "\nHia\"b\nc");
   // Without args, nothing is carried: the base's files stay.
@@ -82,7 +82,7 @@ TEST_CASE("template args: a result's template has them as defaults, and others m
 }
 
 TEST_CASE("template args: cached rows of other values are other rows") {
-  Model model;
+  ModelWithTemplate model;
   RowOptions options;
   options.model = model.directory.path();
   const Digest without = conversion_key(options);

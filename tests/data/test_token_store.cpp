@@ -55,7 +55,7 @@ void check_rows(const TokenStore& store, const std::vector<Row>& rows, int64_t l
   CHECK(store.whole_trained_tokens() == whole_trained);
 }
 
-const Digest kKey{1, 2};
+const Digest kStoreKey{1, 2};
 
 // A finished file of the rows, 20 or so lines apart.
 void write_store(const std::string& path, const std::vector<Row>& rows, const std::string& notes) {
@@ -64,7 +64,7 @@ void write_store(const std::string& path, const std::vector<Row>& rows, const st
   for (const Row& row : rows) store.add(row.ids, row.labels, line += 20);
   store.finish();
   move_to(store, path);
-  store.write_footer(kKey, notes);
+  store.write_footer(kStoreKey, notes);
 }
 
 }  // namespace
@@ -85,10 +85,10 @@ TEST_CASE("rows come back from memory and from a file, whole and cut", "[propert
     store.finish();
     check_rows(store, rows, limit);
     if (!store.in_file()) move_to(store, path);
-    store.write_footer(kKey, "note " + std::to_string(seed));
+    store.write_footer(kStoreKey, "note " + std::to_string(seed));
     check_rows(store, rows, limit);
 
-    const auto opened = TokenStore::open(path, kKey, limit, 1000);
+    const auto opened = TokenStore::open(path, kStoreKey, limit, 1000);
     check_rows(opened.store, rows, limit);
     CHECK(opened.notes == "note " + std::to_string(seed));
     CHECK(opened.store.bytes() <= 13 * opened.store.rows() + 64);
@@ -119,7 +119,7 @@ TEST_CASE("a file that is damaged anywhere is refused") {
   const auto opens = [&](const std::string& content) {
     write_file_atomically(path, content);
     try {
-      check_rows(TokenStore::open(path, kKey, 0, 1000).store, rows, 0);
+      check_rows(TokenStore::open(path, kStoreKey, 0, 1000).store, rows, 0);
       return true;
     } catch (const Error& error) {
       CHECK(error.code() == ExitCode::input);
@@ -139,7 +139,7 @@ TEST_CASE("a file that is damaged anywhere is refused") {
   REQUIRE_FALSE(opens(whole + '\0'));
   REQUIRE(opens(whole));
   CHECK_THROWS_AS(TokenStore::open(path, Digest{1, 3}, 0, 1000), Error);
-  CHECK_THROWS_AS(TokenStore::open(path, kKey, 0, 500), Error);  // ids of a larger vocabulary
+  CHECK_THROWS_AS(TokenStore::open(path, kStoreKey, 0, 500), Error);  // ids of a larger vocabulary
 }
 
 TEST_CASE("words that are no row are told, also under a right checksum") {

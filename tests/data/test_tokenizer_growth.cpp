@@ -23,7 +23,7 @@ Json replaces(const char* key, size_t count, const std::string& from, const std:
 
 const std::string kTen(10, 'a');
 
-std::string refusal(const std::function<void()>& action) {
+std::string growth_refusal(const std::function<void()>& action) {
   try {
     action();
   } catch (const Error& error) {
@@ -37,7 +37,7 @@ std::string encode_refusal(const char* part, Json value, const std::string& text
   Json json = good();
   json[part] = std::move(value);
   const Tokenizer tokenizer(json, Json(), "dir");
-  return refusal([&] { tokenizer.encode(text); });
+  return growth_refusal([&] { tokenizer.encode(text); });
 }
 
 }  // namespace
@@ -111,7 +111,7 @@ TEST_CASE("many pieces share one limit") {
   const Tokenizer tokenizer(json, Json(), "dir");
   std::string text;
   for (int i = 0; i < 1000; ++i) text += "a<s>";  // a piece between added tokens
-  CHECK(refusal([&] { tokenizer.encode(text); }).find("expands a text of 4000 bytes") !=
+  CHECK(growth_refusal([&] { tokenizer.encode(text); }).find("expands a text of 4000 bytes") !=
         std::string::npos);
 }
 
@@ -120,14 +120,14 @@ TEST_CASE("decoders that multiply are refused, those that do not are streamed") 
   json["decoder"] = replaces("decoders", 10, "a", kTen);
   const Tokenizer tokenizer(json, Json(), "dir");
   const std::vector<int32_t> ids = {0};
-  CHECK(refusal([&] {
+  CHECK(growth_refusal([&] {
           tokenizer.decode(ids);
         }).find("dir/tokenizer.json: decoder: expands a text of 1 bytes") == 0);
   json["decoder"] = replaces("decoders", 2, "a", kTen);
   CHECK(Tokenizer(json, Json(), "dir").decode(ids).size() == 100);
   json["decoder"] = replaces("decoders", 1, "", std::string(100'000, 'b'));
   const Tokenizer everywhere(json, Json(), "dir");
-  CHECK(refusal([&] { everywhere.decode(ids); }) != "accepted");
+  CHECK(growth_refusal([&] { everywhere.decode(ids); }) != "accepted");
 }
 
 TEST_CASE("added tokens that a normalizer makes long, and endless lists, are refused") {

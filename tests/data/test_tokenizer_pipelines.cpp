@@ -25,7 +25,7 @@ Json read(const std::filesystem::path& path) {
   return parse_json(read_file(path.string(), uint64_t{1} << 30), path.filename().string());
 }
 
-std::vector<int32_t> integers(const Json& list) {
+std::vector<int32_t> ids_in(const Json& list) {
   std::vector<int32_t> result;
   for (const Json& value : list.as_array()) result.push_back(static_cast<int32_t>(value.as_int()));
   return result;
@@ -57,8 +57,8 @@ void check_pipeline(const Json& golden, const Json& texts, const std::string& na
   const Tokenizer tokenizer(*golden.find("tokenizer"), Json(), name);
   const JsonArray& ids = golden.find("ids")->as_array();
   REQUIRE(ids.size() == texts.as_array().size());
-  const auto before = integers(golden.find("ends")->as_array()[0]);
-  const auto behind = integers(golden.find("ends")->as_array()[1]);
+  const auto before = ids_in(golden.find("ends")->as_array()[0]);
+  const auto behind = ids_in(golden.find("ends")->as_array()[1]);
   const auto expect = [&](const char* key, size_t i, const std::string& otherwise) {
     const Json* value = golden.find(key)->find(std::to_string(i));
     return value == nullptr ? otherwise : value->as_string();
@@ -66,7 +66,7 @@ void check_pipeline(const Json& golden, const Json& texts, const std::string& na
   int shown = 0;
   for (size_t i = 0; i < ids.size() && shown < 12; ++i) {
     const std::string& text = texts.as_array()[i].as_string();
-    const auto wanted = integers(ids[i]);
+    const auto wanted = ids_in(ids[i]);
     const Encoding encoding = tokenizer.encode(text);
     INFO(name << ": text " << i << ": " << texts.as_array()[i].dump().substr(0, 300));
     const bool same = encoding.ids == wanted;

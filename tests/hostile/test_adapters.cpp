@@ -15,8 +15,8 @@ namespace {
 
 using Change = std::function<void(const Place&)>;
 
-const std::string kConfig = "adapter/adapter_config.json";
-const std::string kWeights = "adapter/adapter_model.safetensors";
+const std::string kAdapterConfig = "adapter/adapter_config.json";
+const std::string kAdapterWeights = "adapter/adapter_model.safetensors";
 const std::string kConfigName = "adapter_config.json", kWeightsName = "adapter_model.safetensors";
 const std::string kPrefix = "base_model.model.model.layers.0.";
 const std::string kQ = kPrefix + "self_attn.q_proj.lora_A.weight";
@@ -40,25 +40,26 @@ Change adapter(Change change, const std::string& layout = "per-expert") {
     if (!made.contains(layout)) {
       const Place other;
       adapt(other, layout);
-      made[layout] = {other.read(kConfig), other.read(kWeights)};
+      made[layout] = {other.read(kAdapterConfig), other.read(kAdapterWeights)};
     }
     fs::create_directory(place.path("adapter"));
-    place.write(kConfig, made[layout].first);
-    place.write(kWeights, made[layout].second);
+    place.write(kAdapterConfig, made[layout].first);
+    place.write(kAdapterWeights, made[layout].second);
     change(place);
   };
 }
 
 Change config_text_is(std::string text) {
-  return adapter([text = std::move(text)](const Place& place) { place.write(kConfig, text); });
+  return adapter(
+      [text = std::move(text)](const Place& place) { place.write(kAdapterConfig, text); });
 }
 
 /// A member with another value.
 Change setting(const std::string& key, const std::string& raw) {
   return adapter([=](const Place& place) {
-    Json config = parse_json(place.read(kConfig), "config");
+    Json config = parse_json(place.read(kAdapterConfig), "config");
     config[key] = parse_json(raw, "value");
-    place.write(kConfig, config.dump());
+    place.write(kAdapterConfig, config.dump());
   });
 }
 
@@ -66,12 +67,12 @@ Change setting(const std::string& key, const std::string& raw) {
 Change header(const std::function<void(Json&)>& change, const std::string& layout = "per-expert") {
   return adapter(
       [=](const Place& place) {
-        const std::string file = place.read(kWeights);
+        const std::string file = place.read(kAdapterWeights);
         uint64_t length = 0;
         std::memcpy(&length, file.data(), 8);
         Json json = parse_json(std::string_view(file).substr(8, length), "header");
         change(json);
-        place.write(kWeights, raw_safetensors(json.dump(), file.substr(8 + length)));
+        place.write(kAdapterWeights, raw_safetensors(json.dump(), file.substr(8 + length)));
       },
       layout);
 }
@@ -90,13 +91,13 @@ Change note(const std::string& key, const std::string& text) {
 
 Change number_in(const std::string& tensor, float value) {
   return adapter([=](const Place& place) {
-    std::string file = place.read(kWeights);
+    std::string file = place.read(kAdapterWeights);
     uint64_t length = 0;
     std::memcpy(&length, file.data(), 8);
     const Json json = parse_json(std::string_view(file).substr(8, length), "header");
     const uint64_t at = json.find(tensor)->find("data_offsets")->as_array()[0].as_uint();
     std::memcpy(file.data() + 8 + length + at, &value, sizeof value);
-    place.write(kWeights, file);
+    place.write(kAdapterWeights, file);
   });
 }
 
@@ -115,7 +116,7 @@ TEST_CASE("hostile: an adapter's settings") {
                 {"good", adapter([](const Place&) {}), {}, 0},
                 {"a setting without effect", setting("inference_mode", "false"), {}, 0},
                 {"one that is off", setting("use_dora", "false"), {}, 0},
-                {"not there", adapter([](const Place& p) { p.remove(kConfig); }), {name}},
+                {"not there", adapter([](const Place& p) { p.remove(kAdapterConfig); }), {name}},
                 {"no bytes", config_text_is(""), {name}},
                 {"no JSON", config_text_is("r: 8"), {name}},
                 {"a list", config_text_is("[]"), {name}},
@@ -125,7 +126,7 @@ TEST_CASE("hostile: an adapter's settings") {
                 {"no UTF-8", config_text_is("{\"r\": \"\xc3\"}"), {name, "UTF-8"}},
                 {"nothing selected", config_text_is("{\"peft_type\": \"LORA\"}"), {name, "target"}},
                 {"a file of a terabyte",
-                 adapter([](const Place& p) { p.sparse(kConfig, "{", uint64_t{1} << 40); }),
+                 adapter([](const Place& p) { p.sparse(kAdapterConfig, "{", uint64_t{1} << 40); }),
                  {name}},
                 {"another method", setting("peft_type", "\"LOHA\""), {name, "peft_type"}},
                 {"another task", setting("task_type", "\"SEQ_CLS\""), {name, "task_type"}},
@@ -171,7 +172,7 @@ TEST_CASE("hostile: an adapter's settings") {
   run_table(
       "adapter_config.json, kind",
       [] {
-        std::vector<Case> table = not_a_file(kConfig);
+        std::vector<Case> table = not_a_file(kAdapterConfig);
         for (Case& row : table) row.plant = adapter(row.plant);
         return table;
       }(),
@@ -184,23 +185,23 @@ TEST_CASE("hostile: an adapter's weights") {
       "adapter_model.safetensors",
       {
           {"good, fused", adapter([](const Place&) {}, "fused"), {}, 0},
-          {"not there", adapter([](const Place& p) { p.remove(kWeights); }), {name}},
+          {"not there", adapter([](const Place& p) { p.remove(kAdapterWeights); }), {name}},
           {"a pickle instead",
            adapter([](const Place& p) {
-             fs::rename(p.path(kWeights), p.path("adapter/adapter_model.bin"));
+             fs::rename(p.path(kAdapterWeights), p.path("adapter/adapter_model.bin"));
            }),
            {"pickle"}},
           {"cut off",
            adapter([](const Place& p) {
-             const std::string file = p.read(kWeights);
-             p.write(kWeights, file.substr(0, file.size() - 4));
+             const std::string file = p.read(kAdapterWeights);
+             p.write(kAdapterWeights, file.substr(0, file.size() - 4));
            }),
            {name}},
           {"a header longer than the file",
-           adapter([](const Place& p) { p.write(kWeights, std::string(8, '\x7f')); }),
+           adapter([](const Place& p) { p.write(kAdapterWeights, std::string(8, '\x7f')); }),
            {name}},
           {"no tensors",
-           adapter([](const Place& p) { p.write(kWeights, raw_safetensors("{}", "")); }),
+           adapter([](const Place& p) { p.write(kAdapterWeights, raw_safetensors("{}", "")); }),
            {name}},
           {"the other half missing",
            renamed(kQ, kPrefix + "self_attn.k_proj.lora_A.weight"),
@@ -242,7 +243,7 @@ TEST_CASE("hostile: an adapter's weights") {
   run_table(
       "adapter_model.safetensors, kind",
       [] {
-        std::vector<Case> table = not_a_file(kWeights);
+        std::vector<Case> table = not_a_file(kAdapterWeights);
         for (Case& row : table) row.plant = adapter(row.plant);
         return table;
       }(),

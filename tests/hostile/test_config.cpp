@@ -8,18 +8,18 @@ using namespace hearth::test;
 
 namespace {
 
-constexpr const char* kFile = "model/config.json";
+constexpr const char* kConfigFile = "model/config.json";
 
 Case key(const std::string& name, const std::string& raw, int code = 3) {
   return {name + " = " + (raw.empty() ? "absent" : raw.substr(0, 60)),
-          [=](const Place& p) { p.write(kFile, config_with(name, raw)); },
+          [=](const Place& p) { p.write(kConfigFile, config_with(name, raw)); },
           code == 0 ? std::vector<std::string>{} : std::vector<std::string>{"config.json", name},
           code};
 }
 
 Case text(const std::string& name, const std::string& content, std::vector<std::string> says) {
   says.push_back("config.json");
-  return {name, [=](const Place& p) { p.write(kFile, content); }, says};
+  return {name, [=](const Place& p) { p.write(kConfigFile, content); }, says};
 }
 
 }  // namespace
@@ -74,10 +74,10 @@ TEST_CASE("hostile: other values of config.json") {
           key("mlp_only_layers", "[0.5]"),
           key("mlp_only_layers", "{}"),
           {"a dense layer without a size",
-           [](const Place& p) { p.write(kFile, config_with("mlp_only_layers", "[1]")); },
+           [](const Place& p) { p.write(kConfigFile, config_with("mlp_only_layers", "[1]")); },
            {"config.json", "intermediate_size"}},
           {"heads that the weights do not have",
-           [](const Place& p) { p.write(kFile, config_with("num_attention_heads", "3")); },
+           [](const Place& p) { p.write(kConfigFile, config_with("num_attention_heads", "3")); },
            {"q_proj", "config.json"}},
           key("torch_dtype", "\"int4\""),
           key("torch_dtype", "4"),
@@ -90,17 +90,19 @@ TEST_CASE("hostile: other values of config.json") {
           key("model_type", "[\"qwen3_moe\"]"),
           {"model_type of 3,000,000 letters",
            [](const Place& p) {
-             p.write(kFile, config_with("model_type", "\"" + std::string(3'000'000, 'q') + "\""));
+             p.write(kConfigFile,
+                     config_with("model_type", "\"" + std::string(3'000'000, 'q') + "\""));
            },
            {"config.json", "qqq"}},
           {"a model_type that writes to the terminal",
            [](const Place& p) {
-             p.write(kFile, config_with("model_type", "\"\\u001b]0;owned\\u0007\\r\\n\""));
+             p.write(kConfigFile, config_with("model_type", "\"\\u001b]0;owned\\u0007\\r\\n\""));
            },
            {"config.json", "owned"}},
           {"hidden_act of 100,000 letters",
            [](const Place& p) {
-             p.write(kFile, config_with("hidden_act", "\"" + std::string(100'000, 'q') + "\""));
+             p.write(kConfigFile,
+                     config_with("hidden_act", "\"" + std::string(100'000, 'q') + "\""));
            },
            {"config.json", "hidden_act"}},
           {"2^50 parameters of tensors that are not there",
@@ -110,7 +112,7 @@ TEST_CASE("hostile: other values of config.json") {
                if (name == "num_hidden_layers") raw = "4096";
                if (name == "num_experts") raw = "64";
              }
-             p.write(kFile, config_text(config));
+             p.write(kConfigFile, config_text(config));
            },
            {"config.json"}},
       },
@@ -173,16 +175,17 @@ TEST_CASE("hostile: texts of config.json") {
           text("a number of 1,000,000 digits",
                config_with("vocab_size", std::string(1'000'000, '9')), {}),
           {"100 MB",
-           [](const Place& p) { p.sparse(kFile, "{\"a\": \"", 100'000'000); },
+           [](const Place& p) { p.sparse(kConfigFile, "{\"a\": \"", 100'000'000); },
            {"config.json", "100000000 bytes"}},
       },
       eval_words());
 }
 
 TEST_CASE("hostile: config.json that is something else") {
-  run_table("config.json, kind", not_a_file(kFile), eval_words());
+  run_table("config.json, kind", not_a_file(kConfigFile), eval_words());
   run_table("config.json, absent",
-            {{"none", [](const Place& p) { p.remove(kFile); }, {"config.json"}}}, eval_words());
+            {{"none", [](const Place& p) { p.remove(kConfigFile); }, {"config.json"}}},
+            eval_words());
 }
 
 TEST_CASE("hostile: generation_config.json") {

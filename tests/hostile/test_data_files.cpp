@@ -13,17 +13,17 @@ using namespace hearth::test;
 
 namespace {
 
-constexpr const char* kRows = "rows.jsonl";
-constexpr const char* kGood = "{\"input_ids\": [1, 2, 3]}\n";
+constexpr const char* kRowsFile = "rows.jsonl";
+constexpr const char* kGoodFile = "{\"input_ids\": [1, 2, 3]}\n";
 
-Case whole(const std::string& name, const std::string& text, std::vector<std::string> says) {
-  return {name, [=](const Place& p) { p.write(kRows, text); }, std::move(says)};
+Case whole_file(const std::string& name, const std::string& text, std::vector<std::string> says) {
+  return {name, [=](const Place& p) { p.write(kRowsFile, text); }, std::move(says)};
 }
 
 /// A long file in pieces: the memory of this process counts as the child's until it starts.
 void write_pieces(const Place& place, const std::string& head, char fill, size_t megabytes,
                   const std::string& tail) {
-  std::ofstream out(place.path(kRows), std::ios::binary);
+  std::ofstream out(place.path(kRowsFile), std::ios::binary);
   out << head;
   const std::string piece(size_t{1} << 20, fill);
   for (size_t i = 0; i < megabytes; ++i) out << piece;
@@ -46,43 +46,44 @@ std::string repeated_zstd(char c, size_t megabytes) {
 }  // namespace
 
 TEST_CASE("hostile: whole data files") {
-  run_table(
-      "data files",
-      {
-          whole("no bytes", "", {"rows.jsonl", "no rows"}),
-          whole("empty lines alone", "\n\n \n", {"rows.jsonl", "no rows"}),
-          whole("a byte order mark alone", "\xef\xbb\xbf", {"rows.jsonl"}),
-          whole("no trained token", "{\"input_ids\": [1, 2, 3], \"labels\": [-100, -100, -100]}\n",
-                {"rows.jsonl", "no trained token"}),
-          whole("a trained token in the first place alone",
-                "{\"input_ids\": [1, 2, 3], \"labels\": [1, -100, -100]}\n",
-                {"rows.jsonl", "no trained token"}),
-          whole("one id a row", "{\"input_ids\": [1]}\n{\"input_ids\": [2]}\n",
-                {"rows.jsonl", "no trained token"}),
-          whole("an array over lines", "[\n{\"text\": \"a\"},\n{\"text\": \"b\"}\n]\n",
-                {"rows.jsonl:1"}),
-          whole("UTF-16", std::string("\xff\xfe{\0\"\0t\0", 8), {"rows.jsonl:1"}),
-          whole("Parquet", "PAR1" + std::string(60, '\0'), {"a Parquet file"}),
-          whole("Arrow", "ARROW1" + std::string(60, '\0'), {"Arrow", "datasets"}),
-          whole("NUL bytes", std::string(4096, '\0'), {"rows.jsonl:1"}),
-          {"1 TB of holes",
-           [](const Place& p) { p.sparse(kRows, "{\"text\": \"", uint64_t{1} << 40); },
-           {"rows.jsonl:1", "48 MiB"}},
-          {"a line of 48 MiB",
-           [](const Place& p) { write_pieces(p, "{\"text\": \"", 'a', 64, "\"}\n"); },
-           {"rows.jsonl:1", "48 MiB"}},
-          {"a line of 48 MiB behind good ones",
-           [](const Place& p) {
-             write_pieces(p, std::string(kGood) + kGood + "{\"text\": \"", 'a', 64, "\"}\n");
-           },
-           {"rows.jsonl:3", "48 MiB"}},
-          {"16 MiB of brackets",
-           [](const Place& p) { write_pieces(p, "", '[', 16, "\n"); },
-           {"rows.jsonl:1", "nested"}},
-      },
-      eval_words());
-  run_table("data, kind", not_a_file(kRows), eval_words());
-  run_table("data, absent", {{"none", [](const Place& p) { p.remove(kRows); }, {kRows}}},
+  run_table("data files",
+            {
+                whole_file("no bytes", "", {"rows.jsonl", "no rows"}),
+                whole_file("empty lines alone", "\n\n \n", {"rows.jsonl", "no rows"}),
+                whole_file("a byte order mark alone", "\xef\xbb\xbf", {"rows.jsonl"}),
+                whole_file("no trained token",
+                           "{\"input_ids\": [1, 2, 3], \"labels\": [-100, -100, -100]}\n",
+                           {"rows.jsonl", "no trained token"}),
+                whole_file("a trained token in the first place alone",
+                           "{\"input_ids\": [1, 2, 3], \"labels\": [1, -100, -100]}\n",
+                           {"rows.jsonl", "no trained token"}),
+                whole_file("one id a row", "{\"input_ids\": [1]}\n{\"input_ids\": [2]}\n",
+                           {"rows.jsonl", "no trained token"}),
+                whole_file("an array over lines", "[\n{\"text\": \"a\"},\n{\"text\": \"b\"}\n]\n",
+                           {"rows.jsonl:1"}),
+                whole_file("UTF-16", std::string("\xff\xfe{\0\"\0t\0", 8), {"rows.jsonl:1"}),
+                whole_file("Parquet", "PAR1" + std::string(60, '\0'), {"a Parquet file"}),
+                whole_file("Arrow", "ARROW1" + std::string(60, '\0'), {"Arrow", "datasets"}),
+                whole_file("NUL bytes", std::string(4096, '\0'), {"rows.jsonl:1"}),
+                {"1 TB of holes",
+                 [](const Place& p) { p.sparse(kRowsFile, "{\"text\": \"", uint64_t{1} << 40); },
+                 {"rows.jsonl:1", "48 MiB"}},
+                {"a line of 48 MiB",
+                 [](const Place& p) { write_pieces(p, "{\"text\": \"", 'a', 64, "\"}\n"); },
+                 {"rows.jsonl:1", "48 MiB"}},
+                {"a line of 48 MiB behind good ones",
+                 [](const Place& p) {
+                   write_pieces(p, std::string(kGoodFile) + kGoodFile + "{\"text\": \"", 'a', 64,
+                                "\"}\n");
+                 },
+                 {"rows.jsonl:3", "48 MiB"}},
+                {"16 MiB of brackets",
+                 [](const Place& p) { write_pieces(p, "", '[', 16, "\n"); },
+                 {"rows.jsonl:1", "nested"}},
+            },
+            eval_words());
+  run_table("data, kind", not_a_file(kRowsFile), eval_words());
+  run_table("data, absent", {{"none", [](const Place& p) { p.remove(kRowsFile); }, {kRowsFile}}},
             eval_words());
   auto text = eval_words();
   text.back() = "rows.txt";
@@ -100,7 +101,7 @@ TEST_CASE("hostile: whole data files") {
 }
 
 TEST_CASE("hostile: packed data files") {
-  const std::string good_gzip = gzip(kGood), good_zstd = zstd(kGood);
+  const std::string good_gzip = gzip(kGoodFile), good_zstd = zstd(kGoodFile);
   std::string flipped = good_gzip;
   flipped[flipped.size() - 6] ^= 1;
   std::string unsure = good_zstd;
@@ -109,31 +110,35 @@ TEST_CASE("hostile: packed data files") {
   run_table(
       "packed rows",
       {
-          {"gzip", [=](const Place& p) { p.write(kRows, good_gzip); }, {}, 0},
-          {"zstd", [=](const Place& p) { p.write(kRows, good_zstd); }, {}, 0},
-          whole("gzip, cut off", good_gzip.substr(0, good_gzip.size() - 3), {kRows, "cut off"}),
-          whole("gzip, the magic alone", "\x1f\x8b", {kRows, "cut off"}),
-          whole("gzip, zeros", std::string("\x1f\x8b\x08\0", 4) + std::string(60, '\0'),
-                {kRows, "damaged"}),
-          whole("gzip, another checksum", flipped, {kRows, "damaged"}),
-          whole("gzip and more", good_gzip + "and more", {kRows, "after the end"}),
-          whole("zstd, cut off", good_zstd.substr(0, good_zstd.size() - 3), {kRows, "cut off"}),
-          whole("zstd, the magic alone", frame, {kRows, "cut off"}),
-          whole("zstd, zeros", frame + std::string(60, '\0'), {kRows}),
-          whole("zstd, another checksum", unsure, {kRows, "damaged"}),
-          whole("zstd, a window of 2^41", frame + std::string("\0\xf8\0\0\0\0", 6),
-                {kRows, "window"}),
-          whole("zstd, a size of 2^63",
-                frame + std::string("\xe0\xff\xff\xff\xff\xff\xff\xff\x7f\0\0", 11), {kRows}),
-          whole("zstd, a dictionary that is not there",
-                frame + std::string("\x23\x01\x02\x03\x04\x05\x01\0\0a", 10), {kRows}),
-          whole("compressed twice", gzip(good_gzip), {kRows, "compressed twice"}),
-          whole("packed Parquet", zstd("PAR1"), {kRows, "Parquet"}),
-          whole("nothing, packed", gzip(""), {kRows, "no rows"}),
-          whole("a bad row, packed", gzip(std::string(kGood) + "\n7\n"), {"rows.jsonl:3"}),
-          whole("gzip: 1 GiB of blank lines", repeated_gzip('\n', 1024), {kRows, "blank lines"}),
-          whole("gzip: a row of 1 GiB", repeated_gzip('[', 1024), {"rows.jsonl:1", "48 MiB"}),
-          whole("zstd: a row of 1 GiB", repeated_zstd('[', 1024), {"rows.jsonl:1", "48 MiB"}),
+          {"gzip", [=](const Place& p) { p.write(kRowsFile, good_gzip); }, {}, 0},
+          {"zstd", [=](const Place& p) { p.write(kRowsFile, good_zstd); }, {}, 0},
+          whole_file("gzip, cut off", good_gzip.substr(0, good_gzip.size() - 3),
+                     {kRowsFile, "cut off"}),
+          whole_file("gzip, the magic alone", "\x1f\x8b", {kRowsFile, "cut off"}),
+          whole_file("gzip, zeros", std::string("\x1f\x8b\x08\0", 4) + std::string(60, '\0'),
+                     {kRowsFile, "damaged"}),
+          whole_file("gzip, another checksum", flipped, {kRowsFile, "damaged"}),
+          whole_file("gzip and more", good_gzip + "and more", {kRowsFile, "after the end"}),
+          whole_file("zstd, cut off", good_zstd.substr(0, good_zstd.size() - 3),
+                     {kRowsFile, "cut off"}),
+          whole_file("zstd, the magic alone", frame, {kRowsFile, "cut off"}),
+          whole_file("zstd, zeros", frame + std::string(60, '\0'), {kRowsFile}),
+          whole_file("zstd, another checksum", unsure, {kRowsFile, "damaged"}),
+          whole_file("zstd, a window of 2^41", frame + std::string("\0\xf8\0\0\0\0", 6),
+                     {kRowsFile, "window"}),
+          whole_file("zstd, a size of 2^63",
+                     frame + std::string("\xe0\xff\xff\xff\xff\xff\xff\xff\x7f\0\0", 11),
+                     {kRowsFile}),
+          whole_file("zstd, a dictionary that is not there",
+                     frame + std::string("\x23\x01\x02\x03\x04\x05\x01\0\0a", 10), {kRowsFile}),
+          whole_file("compressed twice", gzip(good_gzip), {kRowsFile, "compressed twice"}),
+          whole_file("packed Parquet", zstd("PAR1"), {kRowsFile, "Parquet"}),
+          whole_file("nothing, packed", gzip(""), {kRowsFile, "no rows"}),
+          whole_file("a bad row, packed", gzip(std::string(kGoodFile) + "\n7\n"), {"rows.jsonl:3"}),
+          whole_file("gzip: 1 GiB of blank lines", repeated_gzip('\n', 1024),
+                     {kRowsFile, "blank lines"}),
+          whole_file("gzip: a row of 1 GiB", repeated_gzip('[', 1024), {"rows.jsonl:1", "48 MiB"}),
+          whole_file("zstd: a row of 1 GiB", repeated_zstd('[', 1024), {"rows.jsonl:1", "48 MiB"}),
       },
       eval_words());
 }
@@ -210,18 +215,19 @@ TEST_CASE("hostile: arrays of rows") {
 TEST_CASE("hostile: rows by standard input") {
   auto words = eval_words();
   words.back() = "-";
-  run_table("standard input",
-            {{"good", [](const Place&) {}, {}, 0},
-             {"no bytes", [](const Place& p) { p.write(kRows, ""); }, {"no rows"}},
-             {"a bad line",
-              [](const Place& p) { p.write(kRows, std::string(kGood) + "x\n"); },
-              {"standard input:2"}},
-             {"gzip", [](const Place& p) { p.write(kRows, gzip(kGood)); }, {}, 0},
-             {"gzip cut off", [](const Place& p) { p.write(kRows, "\x1f\x8b\x08"); }, {"cut off"}},
-             {"1 TB of holes",
-              [](const Place& p) { p.sparse(kRows, "{\"text\": \"", uint64_t{1} << 40); },
-              {"standard input:1", "48 MiB"}}},
-            words, kRows);
+  run_table(
+      "standard input",
+      {{"good", [](const Place&) {}, {}, 0},
+       {"no bytes", [](const Place& p) { p.write(kRowsFile, ""); }, {"no rows"}},
+       {"a bad line",
+        [](const Place& p) { p.write(kRowsFile, std::string(kGoodFile) + "x\n"); },
+        {"standard input:2"}},
+       {"gzip", [](const Place& p) { p.write(kRowsFile, gzip(kGoodFile)); }, {}, 0},
+       {"gzip cut off", [](const Place& p) { p.write(kRowsFile, "\x1f\x8b\x08"); }, {"cut off"}},
+       {"1 TB of holes",
+        [](const Place& p) { p.sparse(kRowsFile, "{\"text\": \"", uint64_t{1} << 40); },
+        {"standard input:1", "48 MiB"}}},
+      words, kRowsFile);
   run_table("standard input, empty", {{"/dev/null", [](const Place&) {}, {"no rows"}}}, words,
             "/dev/null");
   run_table("standard input, endless", {{"/dev/zero", [](const Place&) {}, {"standard input:1"}}},

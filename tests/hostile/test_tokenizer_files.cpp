@@ -8,8 +8,8 @@ using namespace hearth::test;
 
 namespace {
 
-constexpr const char* kFile = "model/tokenizer.json";
-constexpr const char* kConfig = "model/tokenizer_config.json";
+constexpr const char* kTokenizerFile = "model/tokenizer.json";
+constexpr const char* kTokenizerConfig = "model/tokenizer_config.json";
 
 std::function<void(const Place&)> changed(const char* file, std::function<void(Json&)> change) {
   return [=](const Place& p) {
@@ -20,11 +20,11 @@ std::function<void(const Place&)> changed(const char* file, std::function<void(J
 }
 
 std::function<void(const Place&)> model(const char* name, Json value) {
-  return changed(kFile, [=](Json& json) { json["model"][name] = value; });
+  return changed(kTokenizerFile, [=](Json& json) { json["model"][name] = value; });
 }
 
 std::function<void(const Place&)> pattern(const std::string& regex) {
-  return changed(kFile, [=](Json& json) {
+  return changed(kTokenizerFile, [=](Json& json) {
     json["pre_tokenizer"] = parse_json(R"({"type": "Sequence", "pretokenizers": [
       {"type": "Split", "pattern": {"Regex": "x"}, "behavior": "Isolated", "invert": false},
       {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": false,
@@ -36,7 +36,7 @@ std::function<void(const Place&)> pattern(const std::string& regex) {
 
 // Ten Replaces, each by ten, of a letter that every row has.
 std::function<void(const Place&)> multiplied(const char* part, const char* list) {
-  return changed(kFile, [=](Json& json) {
+  return changed(kTokenizerFile, [=](Json& json) {
     Json steps;
     steps["type"] = "Sequence";
     for (int i = 0; i < 10; ++i) {
@@ -62,24 +62,28 @@ TEST_CASE("hostile: tokenizer.json") {
           {"Replaces that multiply",
            multiplied("normalizer", "normalizers"),
            {name, "normalizer", "expands a text"}},
-          {"absent", [](const Place& p) { p.remove(kFile); }, {name}},
-          {"no bytes", text(kFile, ""), {name}},
-          {"no JSON", text(kFile, "tokens"), {name, "line 1"}},
-          {"a list", text(kFile, "[]"), {name}},
+          {"absent", [](const Place& p) { p.remove(kTokenizerFile); }, {name}},
+          {"no bytes", text(kTokenizerFile, ""), {name}},
+          {"no JSON", text(kTokenizerFile, "tokens"), {name, "line 1"}},
+          {"a list", text(kTokenizerFile, "[]"), {name}},
           {"cut off",
-           [](const Place& p) { p.write(kFile, p.read(kFile).substr(0, 1000)); },
+           [](const Place& p) { p.write(kTokenizerFile, p.read(kTokenizerFile).substr(0, 1000)); },
            {name}},
           {"a byte order mark",
-           [](const Place& p) { p.write(kFile, "\xef\xbb\xbf" + p.read(kFile)); },
+           [](const Place& p) { p.write(kTokenizerFile, "\xef\xbb\xbf" + p.read(kTokenizerFile)); },
            {name, "byte order"}},
-          {"no UTF-8", text(kFile, "{\"model\": {\"vocab\": {\"\xff\": 0}}}"), {name, "UTF-8"}},
-          {"100,000 brackets", text(kFile, std::string(100'000, '[')), {name, "nested"}},
-          {"a key twice", text(kFile, "{\"model\": {}, \"model\": {}}"), {name, "duplicate"}},
+          {"no UTF-8",
+           text(kTokenizerFile, "{\"model\": {\"vocab\": {\"\xff\": 0}}}"),
+           {name, "UTF-8"}},
+          {"100,000 brackets", text(kTokenizerFile, std::string(100'000, '[')), {name, "nested"}},
+          {"a key twice",
+           text(kTokenizerFile, "{\"model\": {}, \"model\": {}}"),
+           {name, "duplicate"}},
           {"above the limit of a file",
-           [](const Place& p) { p.sparse(kFile, "{", uint64_t{1} << 40); },
+           [](const Place& p) { p.sparse(kTokenizerFile, "{", uint64_t{1} << 40); },
            {name, "1099511627776"}},
           {"no model",
-           changed(kFile, [](Json& json) { json["model"] = nullptr; }),
+           changed(kTokenizerFile, [](Json& json) { json["model"] = nullptr; }),
            {name, "model"}},
           {"dropout", model("dropout", 0.1), {name, "dropout", "0.1"}},
           {"another model", model("type", "Unigram"), {name, "Unigram"}},
@@ -92,22 +96,23 @@ TEST_CASE("hostile: tokenizer.json") {
           {"no vocabulary", model("vocab", nullptr), {name, "vocab"}},
           {"a vocabulary that is a list", model("vocab", JsonArray{"a"}), {name, "vocab"}},
           {"a negative id",
-           changed(kFile, [](Json& j) { j["model"]["vocab"]["a"] = -1; }),
+           changed(kTokenizerFile, [](Json& j) { j["model"]["vocab"]["a"] = -1; }),
            {name, "'a'", "-1"}},
           {"an id of 2^31",
-           changed(kFile, [](Json& j) { j["model"]["vocab"]["a"] = int64_t{1} << 31; }),
+           changed(kTokenizerFile, [](Json& j) { j["model"]["vocab"]["a"] = int64_t{1} << 31; }),
            {name, "'a'", "2147483648"}},
           {"an id of 2^63",
-           changed(kFile, [](Json& j) { j["model"]["vocab"]["a"] = uint64_t{1} << 63; }),
+           changed(kTokenizerFile, [](Json& j) { j["model"]["vocab"]["a"] = uint64_t{1} << 63; }),
            {name, "'a'"}},
           {"an id that is a float",
-           changed(kFile, [](Json& j) { j["model"]["vocab"]["a"] = 1.5; }),
+           changed(kTokenizerFile, [](Json& j) { j["model"]["vocab"]["a"] = 1.5; }),
            {name, "'a'", "1.5"}},
           {"two tokens with one id",
-           changed(kFile, [](Json& j) { j["model"]["vocab"]["b"] = 0; }),
+           changed(kTokenizerFile, [](Json& j) { j["model"]["vocab"]["b"] = 0; }),
            {name, "id 0"}},
           {"a hole of ids the size of memory",
-           changed(kFile, [](Json& j) { j["model"]["vocab"]["b"] = (int64_t{1} << 24) - 1; }),
+           changed(kTokenizerFile,
+                   [](Json& j) { j["model"]["vocab"]["b"] = (int64_t{1} << 24) - 1; }),
            {name, "'b'", "16777215"}},
           {"merges that are a number", model("merges", 7), {name, "merges"}},
           {"a merge of one token", model("merges", JsonArray{"ab"}), {name, "merges[0]"}},
@@ -115,28 +120,29 @@ TEST_CASE("hostile: tokenizer.json") {
            model("merges", JsonArray{"alpha beta"}),
            {name, "merges[0]", "alpha"}},
           {"an unknown normalizer",
-           changed(kFile,
+           changed(kTokenizerFile,
                    [](Json& j) {
                      j["normalizer"] = JsonObject{{"type", "Rot13"}};
                    }),
            {name, "Rot13"}},
           {"an unknown pre-tokenizer",
-           changed(kFile, [](Json& j) { j["pre_tokenizer"]["type"] = "Shuffle"; }),
+           changed(kTokenizerFile, [](Json& j) { j["pre_tokenizer"]["type"] = "Shuffle"; }),
            {name, "Shuffle"}},
           {"an unknown post-processor",
-           changed(kFile,
+           changed(kTokenizerFile,
                    [](Json& j) {
                      j["post_processor"] = JsonObject{{"type", "Odd"}};
                    }),
            {name, "Odd"}},
           {"an unknown decoder",
-           changed(kFile, [](Json& j) { j["decoder"]["type"] = "Odd"; }),
+           changed(kTokenizerFile, [](Json& j) { j["decoder"]["type"] = "Odd"; }),
            {name, "Odd"}},
           {"an added token without a text",
-           changed(kFile, [](Json& j) { j["added_tokens"].as_array()[0]["content"] = ""; }),
+           changed(kTokenizerFile,
+                   [](Json& j) { j["added_tokens"].as_array()[0]["content"] = ""; }),
            {name, "added_tokens[0]"}},
           {"an added token twice",
-           changed(kFile,
+           changed(kTokenizerFile,
                    [](Json& j) {
                      const Json first = j["added_tokens"].as_array()[0];
                      j["added_tokens"].push_back(first);
@@ -152,28 +158,29 @@ TEST_CASE("hostile: tokenizer.json") {
            {name, "pattern"}},
       },
       eval_words());
-  run_table("tokenizer.json, kind", not_a_file(kFile), eval_words());
+  run_table("tokenizer.json, kind", not_a_file(kTokenizerFile), eval_words());
 }
 
 TEST_CASE("hostile: tokenizer_config.json and the chat template") {
   const std::string name = "tokenizer_config.json";
-  run_table("tokenizer_config.json",
-            {
-                {"no JSON", text(kConfig, "{"), {name}},
-                {"a list", text(kConfig, "[]"), {name}},
-                {"a key twice", text(kConfig, "{\"a\": 1, \"a\": 1}"), {name, "duplicate"}},
-                {"an end token that is no token",
-                 changed(kConfig, [](Json& j) { j["eos_token"] = "</nowhere>"; }),
-                 {name, "</nowhere>"}},
-                {"an end token that is a number",
-                 changed(kConfig, [](Json& j) { j["eos_token"] = 2; }),
-                 {name, "eos_token"}},
-                {"100 MB",
-                 [](const Place& p) { p.sparse(kConfig, "{", 100'000'000); },
-                 {name, "100000000"}},
-            },
-            eval_words());
-  run_table("tokenizer_config.json, kind", not_a_file(kConfig), eval_words());
+  run_table(
+      "tokenizer_config.json",
+      {
+          {"no JSON", text(kTokenizerConfig, "{"), {name}},
+          {"a list", text(kTokenizerConfig, "[]"), {name}},
+          {"a key twice", text(kTokenizerConfig, "{\"a\": 1, \"a\": 1}"), {name, "duplicate"}},
+          {"an end token that is no token",
+           changed(kTokenizerConfig, [](Json& j) { j["eos_token"] = "</nowhere>"; }),
+           {name, "</nowhere>"}},
+          {"an end token that is a number",
+           changed(kTokenizerConfig, [](Json& j) { j["eos_token"] = 2; }),
+           {name, "eos_token"}},
+          {"100 MB",
+           [](const Place& p) { p.sparse(kTokenizerConfig, "{", 100'000'000); },
+           {name, "100000000"}},
+      },
+      eval_words());
+  run_table("tokenizer_config.json, kind", not_a_file(kTokenizerConfig), eval_words());
 
   const char* chat =
       "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}, "

@@ -10,11 +10,11 @@ using namespace hearth::test;
 
 namespace {
 
-constexpr const char* kFile = "model/model.safetensors";
+constexpr const char* kWeightsFile = "model/model.safetensors";
 constexpr const char* kNorm = "model.norm.weight";
 
 std::function<void(const Place&)> bytes(std::string text) {
-  return [text = std::move(text)](const Place& place) { place.write(kFile, text); };
+  return [text = std::move(text)](const Place& place) { place.write(kWeightsFile, text); };
 }
 
 /// A file whose length field says `length`, whatever follows.
@@ -33,21 +33,21 @@ std::function<void(const Place&)> field(const char* name, Json value) {
 }
 
 /// The same text once more in the header, in place of another.
-std::function<void(const Place&)> text(std::string from, std::string to) {
+std::function<void(const Place&)> text_changed(std::string from, std::string to) {
   return [=](const Place& place) {
-    const std::string file = place.read(kFile);
+    const std::string file = place.read(kWeightsFile);
     uint64_t length = 0;
     std::memcpy(&length, file.data(), 8);
     std::string json = file.substr(8, length);
     json.replace(json.find(from), from.size(), to);
-    place.write(kFile, raw_safetensors(json, file.substr(8 + length)));
+    place.write(kWeightsFile, raw_safetensors(json, file.substr(8 + length)));
   };
 }
 
 /// The value at an index of the final norm, as its stored bits.
 std::function<void(const Place&)> weight(const char* dtype, std::string bits) {
   return [=](const Place& place) {
-    std::string file = place.read(kFile);
+    std::string file = place.read(kWeightsFile);
     uint64_t length = 0;
     std::memcpy(&length, file.data(), 8);
     Json json = parse_json(std::string_view(file).substr(8, length), "header");
@@ -65,7 +65,7 @@ std::function<void(const Place&)> weight(const char* dtype, std::string bits) {
       entry["data_offsets"] = JsonArray{uint64_t{data.size()}, uint64_t{data.size() + part.size()}};
       data += part;
     }
-    place.write(kFile, raw_safetensors(json.dump(), data));
+    place.write(kWeightsFile, raw_safetensors(json.dump(), data));
   };
 }
 
@@ -99,34 +99,42 @@ TEST_CASE("hostile: length fields and sizes of a weight file") {
           {"length 2^64-1", bytes(with_length(~uint64_t{0}, "{}")), {file, "length"}},
           {"length 2^64-5, which wraps", bytes(with_length(~uint64_t{4}, "{}")), {file, "length"}},
           {"length above the cap",
-           [](const Place& p) { p.sparse(kFile, with_length(100'000'001, "{"), 200'000'000); },
+           [](const Place& p) {
+             p.sparse(kWeightsFile, with_length(100'000'001, "{"), 200'000'000);
+           },
            {file, "100000000"}},
           {"a length of the cap, holes behind it",
-           [](const Place& p) { p.sparse(kFile, with_length(2'000'000, "{\"a"), 2'000'008); },
+           [](const Place& p) {
+             p.sparse(kWeightsFile, with_length(2'000'000, "{\"a"), 2'000'008);
+           },
            {file}},
           {"two bytes short",
            [](const Place& p) {
-             std::filesystem::resize_file(p.path(kFile),
-                                          std::filesystem::file_size(p.path(kFile)) - 2);
+             std::filesystem::resize_file(p.path(kWeightsFile),
+                                          std::filesystem::file_size(p.path(kWeightsFile)) - 2);
            },
            {file, "past the end"}},
           {"half",
            [](const Place& p) {
-             std::filesystem::resize_file(p.path(kFile),
-                                          std::filesystem::file_size(p.path(kFile)) / 2);
+             std::filesystem::resize_file(p.path(kWeightsFile),
+                                          std::filesystem::file_size(p.path(kWeightsFile)) / 2);
            },
            {file}},
-          {"one byte more", [](const Place& p) { p.write(kFile, p.read(kFile) + "x"); }, {file}},
+          {"one byte more",
+           [](const Place& p) { p.write(kWeightsFile, p.read(kWeightsFile) + "x"); },
+           {file}},
           {"another file behind it",
-           [](const Place& p) { p.write(kFile, p.read(kFile) + p.read(kFile)); },
+           [](const Place& p) {
+             p.write(kWeightsFile, p.read(kWeightsFile) + p.read(kWeightsFile));
+           },
            {file}},
           {"a header without its data",
            [](const Place& p) {
              p.change_header([](Json&) {});
-             const std::string all = p.read(kFile);
+             const std::string all = p.read(kWeightsFile);
              uint64_t length = 0;
              std::memcpy(&length, all.data(), 8);
-             p.write(kFile, all.substr(0, 8 + length));
+             p.write(kWeightsFile, all.substr(0, 8 + length));
            },
            {file}},
           {"text", bytes("this is no safetensors file at all, it is text\n"), {file}},
@@ -140,7 +148,7 @@ TEST_CASE("hostile: headers of a weight file") {
   run_table(
       "safetensors header",
       {
-          {"white space behind it is legal", text("}}", "}}  \n\t\r"), {}, 0},
+          {"white space behind it is legal", text_changed("}}", "}}  \n\t\r"), {}, 0},
           {"an empty tensor of an inverse frequency is legal",
            header([](Json& json) {
              json["model.layers.0.self_attn.rotary_emb.inv_freq"] =
@@ -172,18 +180,20 @@ TEST_CASE("hostile: headers of a weight file") {
            {file, "'a'"}},
           {"100,000 empty tensors", bytes(raw_safetensors(many_entries(100'000), "")), {"tensor"}},
           {"a tensor twice",
-           text("\"model.norm.weight\":",
-                "\"model.norm.weight\": {\"dtype\":\"F32\",\"shape\":[0],"
-                "\"data_offsets\":[0,0]},\"model.norm.weight\":"),
+           text_changed("\"model.norm.weight\":",
+                        "\"model.norm.weight\": {\"dtype\":\"F32\",\"shape\":[0],"
+                        "\"data_offsets\":[0,0]},\"model.norm.weight\":"),
            {file, kNorm, "twice"}},
           {"a tensor twice, spelt with an escape",
-           text("\"model.norm.weight\":",
-                "\"\\u006dodel.norm.weight\": {\"dtype\":\"F32\",\"shape\":[0],"
-                "\"data_offsets\":[0,0]},\"model.norm.weight\":"),
+           text_changed("\"model.norm.weight\":",
+                        "\"\\u006dodel.norm.weight\": {\"dtype\":\"F32\",\"shape\":[0],"
+                        "\"data_offsets\":[0,0]},\"model.norm.weight\":"),
            {file, kNorm, "twice"}},
-          {"a field twice", text("\"dtype\":", "\"dtype\": \"F32\", \"dtype\":"), {file, "twice"}},
+          {"a field twice",
+           text_changed("\"dtype\":", "\"dtype\": \"F32\", \"dtype\":"),
+           {file, "twice"}},
           {"metadata twice",
-           text("{", "{\"__metadata__\":{},\"__metadata__\":{},"),
+           text_changed("{", "{\"__metadata__\":{},\"__metadata__\":{},"),
            {file, "twice"}},
           {"metadata of numbers",
            header([](Json& j) { j["__metadata__"]["n"] = 1; }),
@@ -209,9 +219,11 @@ TEST_CASE("hostile: headers of a weight file") {
           {"a shape that is a number", field("shape", 16), {file, kNorm, "shape"}},
           {"a shape of 2^63", field("shape", JsonArray{uint64_t{1} << 63}), {file, kNorm}},
           {"a shape of 2^64",
-           text("\"shape\":[16]", "\"shape\":[18446744073709551616]"),
+           text_changed("\"shape\":[16]", "\"shape\":[18446744073709551616]"),
            {file, "shape"}},
-          {"a shape with an exponent", text("\"shape\":[16]", "\"shape\":[16e0]"), {file, "shape"}},
+          {"a shape with an exponent",
+           text_changed("\"shape\":[16]", "\"shape\":[16e0]"),
+           {file, "shape"}},
           {"a shape whose bytes overflow",
            field("shape", JsonArray{int64_t{1} << 62, int64_t{1} << 62}),
            {file, kNorm}},
@@ -319,12 +331,12 @@ TEST_CASE("hostile: tensors that do not fit the model") {
 }
 
 TEST_CASE("hostile: weight files that are something else") {
-  run_table("weight file, kind", not_a_file(kFile), eval_words());
+  run_table("weight file, kind", not_a_file(kWeightsFile), eval_words());
   run_table("weight file, absent",
-            {{"no weights", [](const Place& p) { p.remove(kFile); }, {"model.safetensors"}},
+            {{"no weights", [](const Place& p) { p.remove(kWeightsFile); }, {"model.safetensors"}},
              {"pickles beside it",
               [](const Place& p) {
-                p.remove(kFile);
+                p.remove(kWeightsFile);
                 p.write("model/pytorch_model.bin", "x");
               },
               {"pytorch_model.bin", "pickle"}}},

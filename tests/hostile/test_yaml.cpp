@@ -9,17 +9,17 @@ using namespace hearth::test;
 
 namespace {
 
-constexpr const char* kFile = "run.yaml";
+constexpr const char* kYamlFile = "run.yaml";
 
 Case yaml(const std::string& name, const std::string& text, std::vector<std::string> says,
           int code = 3) {
   says.push_back("run.yaml");
-  return {name, [=](const Place& p) { p.write(kFile, p.read(kFile) + text); }, says, code};
+  return {name, [=](const Place& p) { p.write(kYamlFile, p.read(kYamlFile) + text); }, says, code};
 }
 
 Case whole(const std::string& name, const std::string& text, std::vector<std::string> says = {}) {
   says.push_back("run.yaml");
-  return {name, [=](const Place& p) { p.write(kFile, text); }, says};
+  return {name, [=](const Place& p) { p.write(kYamlFile, text); }, says};
 }
 
 }  // namespace
@@ -83,11 +83,11 @@ TEST_CASE("hostile: YAML") {
                 whole("a word", "train\n", {"run.yaml:1"}),
                 whole("10 MB", std::string(10'000'000, '#'), {"10000000"}),
                 {"1 TB",
-                 [](const Place& p) { p.sparse(kFile, "a: ", uint64_t{1} << 40); },
+                 [](const Place& p) { p.sparse(kYamlFile, "a: ", uint64_t{1} << 40); },
                  {"run.yaml", "1099511627776"}},
             },
-            {"plan", "--quiet", kFile});
-  run_table("YAML, kind", not_a_file(kFile), {"plan", "--quiet", kFile});
+            {"plan", "--quiet", kYamlFile});
+  run_table("YAML, kind", not_a_file(kYamlFile), {"plan", "--quiet", kYamlFile});
   run_table(
       "YAML, usage",
       {yaml("5,000 unknown keys", many, {"k0"}, 2),
@@ -99,7 +99,7 @@ TEST_CASE("hostile: YAML") {
        yaml("2^64", "seed: 18446744073709551616\n", {"seed"}, 2),
        yaml("a list for a number", "lr: [1, 2]\n", {"lr"}, 2),
        yaml("a list of one for a number", "seed: [1]\n", {"run.yaml:6: seed", "a list"}, 2)},
-      {"plan", "--quiet", kFile});
+      {"plan", "--quiet", kYamlFile});
 }
 
 TEST_CASE("hostile: a refusal leaves no run directory") {

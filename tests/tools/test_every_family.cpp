@@ -35,7 +35,7 @@ std::string run(const std::vector<std::string>& words) {
   return result.out;
 }
 
-void write(const std::string& path, const std::string& text) {
+void write_text(const std::string& path, const std::string& text) {
   OutputFile file(path);
   file.write(text.data(), text.size());
   file.close();
@@ -53,12 +53,12 @@ TEST_CASE("every family is made, read, decoded, trained and written") {
     DYNAMIC_SECTION(c.family) {
       const TemporaryDirectory d;
       const std::string model = d / "model";
-      write(d / "config.json", "{\"model_type\": \"" + c.family + R"(", "vocab_size": 300,
+      write_text(d / "config.json", "{\"model_type\": \"" + c.family + R"(", "vocab_size": 300,
         "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
         "num_key_value_heads": 2, "num_experts_per_tok": 2, "max_position_embeddings": 64,
         "rms_norm_eps": 1e-6, "rope_theta": 10000.0, "initializer_range": 0.2, )" +
-                                   c.more + "}");
-      write(d / "rows.jsonl", "{\"text\": \"some words to learn\"}\n");
+                                        c.more + "}");
+      write_text(d / "rows.jsonl", "{\"text\": \"some words to learn\"}\n");
       run({"init", "--config", d / "config.json", "--out", model});
       const Json seen = parse_json(run({"inspect", model, "--json"}), "inspect");
       CHECK(seen.find("family")->as_string() == c.family);

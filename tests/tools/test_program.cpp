@@ -23,7 +23,7 @@ struct Result {
   std::string err;
 };
 
-std::string content(const std::string& path) {
+std::string file_content(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
 }
@@ -35,8 +35,8 @@ Result hearth_in(const hearth::test::TemporaryDirectory& directory, const std::s
                               std::string(hearth::test::test_binary()) + "' " + arguments + " " +
                               redirection + " 2>err.txt </dev/null";
   const int status = std::system(command.c_str());
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, content(directory / "out.txt"),
-          content(directory / "err.txt")};
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, file_content(directory / "out.txt"),
+          file_content(directory / "err.txt")};
 }
 
 bool is_one_line(const std::string& text) {
@@ -129,7 +129,7 @@ TEST_CASE("help whose reader has gone is no error, a result is one without a lin
                                 std::string(hearth::test::test_binary()) + "' " + arguments +
                                 " 2>err.txt; echo $? >code.txt; } | true";
     REQUIRE(std::system(command.c_str()) == 0);
-    return {std::stoi(content(d / "code.txt")), "", content(d / "err.txt")};
+    return {std::stoi(file_content(d / "code.txt")), "", file_content(d / "err.txt")};
   };
   for (const char* arguments : {"--help", "train --help", "--version"}) {
     const Result r = into_closed_pipe(arguments);

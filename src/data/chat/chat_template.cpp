@@ -61,10 +61,6 @@ jinja::Value message_value(const Json& message, int64_t number) {
   return dict;
 }
 
-TextSpan span_of(size_t begin, size_t end) {
-  return {static_cast<uint32_t>(begin), static_cast<uint32_t>(end)};
-}
-
 std::vector<TextSpan> turns_of(const jinja::Rendered& rendered, size_t messages) {
   std::vector<TextSpan> turns(messages);
   std::vector<uint8_t> pieces(messages);

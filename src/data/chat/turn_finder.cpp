@@ -10,7 +10,7 @@ namespace hearth {
 namespace {
 
 constexpr std::string_view kMark = "\xee\x83\xb1";  // a character for private use
-constexpr const char* kSpace = " \t\r\n";
+constexpr const char* kBlanks = " \t\r\n";
 
 // Length of the common beginning, in whole characters.
 size_t common(std::string_view a, std::string_view b) {
@@ -23,14 +23,10 @@ size_t common(std::string_view a, std::string_view b) {
   return length;
 }
 
-TextSpan span_of(size_t begin, size_t end) {
-  return {static_cast<uint32_t>(begin), static_cast<uint32_t>(end)};
-}
-
 std::string trimmed(const std::string& text) {
-  const size_t first = text.find_first_not_of(kSpace);
+  const size_t first = text.find_first_not_of(kBlanks);
   if (first == std::string::npos) return "";
-  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
+  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
 }
 
 // Where no test for a beginning or an end sees a mark.
@@ -127,7 +123,7 @@ std::optional<TextSpan> TurnFinder::by_difference(size_t i) {
                              chat_.messages.begin() + static_cast<ptrdiff_t>(i));
   const Json& content = member_or_null(chat_.messages[i], "content");
   const std::string own = content.is_string() ? content.as_string() : "";
-  const size_t first = own.find_first_not_of(kSpace);
+  const size_t first = own.find_first_not_of(kBlanks);
   const char other = first != std::string::npos && own[first] == '0' ? '1' : '0';
   messages.push_back(JsonObject{{"role", "assistant"}, {"content", std::string(1, other)}});
   const auto changed = try_render(messages);

@@ -11,7 +11,7 @@
 namespace hearth {
 namespace {
 
-constexpr size_t kPiece = size_t{1} << 18;
+constexpr size_t kStreamPiece = size_t{1} << 18;
 constexpr size_t kHead = 64;  // bytes that tell the kind of a file
 
 // Its end comes first, so it is read neither packed nor from a pipe.
@@ -72,10 +72,10 @@ std::string shown_name(const std::string& path) { return path == "-" ? "standard
 
 ByteStream::ByteStream(const std::string& path) : name_(shown_name(path)) {
   if (path != "-") file_.emplace(path);
-  piece_.resize(kPiece);
+  piece_.resize(kStreamPiece);
   size_t size = 0;
   while (size < kHead) {
-    const size_t got = read_file(piece_.data() + size, kPiece - size);
+    const size_t got = read_file(piece_.data() + size, kStreamPiece - size);
     if (got == 0) break;
     size += got;
   }

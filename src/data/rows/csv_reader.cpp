@@ -12,7 +12,6 @@ namespace hearth {
 
 namespace {
 
-constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 /// More columns are no table of texts.
 constexpr size_t kMostColumns = 10'000;
 

@@ -3,12 +3,11 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "data/rows/line_reader.h"
 
 namespace hearth {
 namespace {
-
-constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 

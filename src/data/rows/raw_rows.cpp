@@ -5,6 +5,7 @@
 
 #include "base/directories.h"
 #include "base/error.h"
+#include "base/utf8.h"
 #include "data/parquet/parquet_reader.h"
 #include "data/rows/byte_stream.h"
 #include "data/rows/csv_reader.h"
@@ -13,8 +14,6 @@
 
 namespace hearth {
 namespace {
-
-constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 // What may be blank between rows: a small packed file can hold any amount of it.
 constexpr size_t kMostBlankLines = 1'000'000;

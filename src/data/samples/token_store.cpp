@@ -10,7 +10,7 @@ namespace hearth {
 namespace {
 
 constexpr int64_t kRowsPerMark = 64;
-constexpr size_t kPiece = size_t{1} << 20;  // words that go to the file at once
+constexpr size_t kMostWords = size_t{1} << 20;  // words that go to the file at once
 
 constexpr uint32_t kNoLimit = std::numeric_limits<int32_t>::max();
 
@@ -27,7 +27,7 @@ void TokenStore::add(std::span<const int32_t> ids, std::span<const int32_t> labe
          static_cast<uint32_t>(count_trained(labels)), line);
   // Lines that do not fit are not known: nothing but a message needs them.
   lines_.push_back(line <= std::numeric_limits<uint32_t>::max() ? static_cast<uint32_t>(line) : 0);
-  if (out_ && words_.size() >= kPiece) flush();
+  if (out_ && words_.size() >= kMostWords) flush();
 }
 
 void TokenStore::append(const Entry& entry, uint32_t whole_trained, int64_t line) {

@@ -14,7 +14,7 @@
 namespace hearth {
 namespace {
 
-constexpr int32_t kNone = -1;
+constexpr int32_t kNoToken = -1;
 constexpr uint32_t kTableCharacters = 0x10000;
 constexpr size_t kNeighbourBits = size_t{1} << 20;
 
@@ -68,8 +68,9 @@ Bpe::Bpe(const Json& model, const std::string& source, bool byte_words) {
   ignore_merges_ = read_bool(model, "ignore_merges", false, where);
   byte_fallback_ = read_bool(model, "byte_fallback", false, where);
   read_vocabulary(member(model, "vocab", where), where + ".vocab");
-  takes_bytes_ = byte_words && prefix_.empty() && suffix_.empty() &&
-                 std::find(byte_tokens_.begin(), byte_tokens_.end(), kNone) == byte_tokens_.end();
+  takes_bytes_ =
+      byte_words && prefix_.empty() && suffix_.empty() &&
+      std::find(byte_tokens_.begin(), byte_tokens_.end(), kNoToken) == byte_tokens_.end();
   if (takes_bytes_ && ignore_merges_) {
     for (size_t i = 0; i < tokens_.size(); ++i) {
       if (auto bytes = bytes_of_alphabet(tokens_[i].text)) {
@@ -92,7 +93,7 @@ void Bpe::read_vocabulary(const Json& vocabulary, const std::string& where) {
   for (size_t i = 0; i < tokens_.size(); ++i) {
     by_text_.emplace(tokens_[i].text, static_cast<int32_t>(i));
   }
-  character_tokens_.assign(kTableCharacters, kNone);
+  character_tokens_.assign(kTableCharacters, kNoToken);
   for (size_t i = 0; i < tokens_.size(); ++i) {
     const Utf8Char c = decode_utf8(tokens_[i].text);
     if (c.length == tokens_[i].text.size() && c.code < kTableCharacters && c.length > 0) {
@@ -100,10 +101,10 @@ void Bpe::read_vocabulary(const Json& vocabulary, const std::string& where) {
     }
   }
   for (int byte = 0; byte < 256; ++byte) {
-    byte_tokens_[byte] = find(alphabet_character(static_cast<uint8_t>(byte))).value_or(kNone);
+    byte_tokens_[byte] = find(alphabet_character(static_cast<uint8_t>(byte))).value_or(kNoToken);
     std::array<char, 8> name{};
     std::snprintf(name.data(), name.size(), "<0x%02X>", static_cast<unsigned>(byte));
-    fallback_tokens_[byte] = find(name.data()).value_or(kNone);
+    fallback_tokens_[byte] = find(name.data()).value_or(kNoToken);
   }
 }
 

@@ -11,7 +11,7 @@ namespace {
 constexpr int kFirstSpecial = 256;
 constexpr const char* kSpecials[] = {"<|endoftext|>", "<|im_start|>", "<|im_end|>"};
 
-constexpr const char* kChatml =
+constexpr const char* kChatTemplate =
     "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] "
     "+ '<|im_end|>' + '\\n' }}{% endfor %}{% if add_generation_prompt %}"
     "{{ '<|im_start|>assistant\\n' }}{% endif %}";
@@ -62,7 +62,7 @@ Json config() {
                     {"eos_token", "<|im_end|>"},
                     {"pad_token", "<|endoftext|>"},
                     {"clean_up_tokenization_spaces", false},
-                    {"chat_template", kChatml}};
+                    {"chat_template", kChatTemplate}};
 }
 
 void write_new(const std::string& path, const Json& content) {

@@ -8,14 +8,6 @@
 namespace hearth {
 namespace {
 
-std::string read_character(const Json& description, const char* key, const std::string& where) {
-  const std::string& text = read_string(description, key, where);
-  if (text.empty() || decode_utf8(text).length != text.size()) {
-    throw input_error(where + "." + key + ": expected one character, found " + quoted(text));
-  }
-  return text;
-}
-
 bool read_prefixed(const Json& description, const std::string& where) {
   const Json& scheme = member_or_null(description, "prepend_scheme");
   if (scheme.is_null()) return read_bool(description, "add_prefix_space", true, where);

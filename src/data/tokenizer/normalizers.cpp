@@ -13,7 +13,7 @@
 namespace hearth {
 namespace {
 
-uint32_t size_of(std::string_view text) { return static_cast<uint32_t>(text.size()); }
+uint32_t bytes_in(std::string_view text) { return static_cast<uint32_t>(text.size()); }
 
 // Replaces each character by what `change(code, by)` appends to the empty `by`; false keeps it.
 template <class F>
@@ -44,7 +44,7 @@ void lowercase(AlignedText& text) {
 
 void strip(AlignedText& text, bool left, bool right) {
   const std::string_view from = text.text();
-  uint32_t begin = 0, end = size_of(from);
+  uint32_t begin = 0, end = bytes_in(from);
   if (left) {
     for (Utf8Char c; begin < end; begin += static_cast<uint32_t>(c.length)) {
       c = decode_utf8(from.substr(begin));
@@ -100,11 +100,6 @@ void spell_bytes(AlignedText& text) {
     edit.replace({at, at + 1}, alphabet_character(static_cast<uint8_t>(from[at])));
   }
   text.apply(std::move(edit));
-}
-
-bool required_bool(const Json& object, std::string_view key, const std::string& where) {
-  member(object, key, where);
-  return read_bool(object, key, false, where);
 }
 
 }  // namespace

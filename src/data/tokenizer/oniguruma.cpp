@@ -11,7 +11,7 @@ namespace hearth {
 namespace {
 
 // PCRE2's own \s has U+180E, and its \w no marks.
-constexpr std::string_view kSpace =
+constexpr std::string_view kSpaces =
     R"(\t-\r \x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000})";
 constexpr std::string_view kWord =
     R"(\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\x{24b6}-\x{24e9}\x{1f130}-\x{1f149}\x{1f150}-\x{1f169}\x{1f170}-\x{1f189})";
@@ -64,7 +64,7 @@ class Translation {
     const bool negated = kind == 'S' || kind == 'W';
     if (kind == 's' || kind == 'w' || (negated && !in_class)) {
       if (!in_class) out_ += negated ? "[^" : "[";
-      out_ += kind == 's' || kind == 'S' ? kSpace : kWord;
+      out_ += kind == 's' || kind == 'S' ? kSpaces : kWord;
       if (!in_class) out_ += "]";
       at_ += 2;
       return;

@@ -15,31 +15,18 @@ namespace {
 constexpr const char* kByteLevelPattern =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 
-bool required_bool(const Json& object, std::string_view key, const std::string& where) {
-  member(object, key, where);
-  return read_bool(object, key, false, where);
-}
-
 // Writes a prefix before a word: it comes from where the first character does.
 void prepend(std::string_view word, uint32_t begin, std::string_view prefix, TextEdit& edit) {
   const std::string_view first = word.substr(0, decode_utf8(word).length);
   edit.replace({begin, begin + static_cast<uint32_t>(first.size())}, std::string(prefix) += first);
 }
 
-void spell_bytes(Words& words) {
+void spell_words(Words& words) {
   words.edit([](std::string_view word, uint32_t begin, TextEdit& edit) {
     for (uint32_t i = 0; i < word.size(); ++i) {
       edit.replace({begin + i, begin + i + 1}, alphabet_character(static_cast<uint8_t>(word[i])));
     }
   });
-}
-
-std::string read_character(const Json& description, const char* key, const std::string& where) {
-  const std::string& text = read_string(description, key, where);
-  if (text.empty() || decode_utf8(text).length != text.size()) {
-    throw input_error(where + "." + key + ": expected one character, found " + quoted(text));
-  }
-  return text;
 }
 
 }  // namespace
@@ -76,7 +63,7 @@ PreTokenizer::PreTokenizer(const Json& description, const std::string& source) {
 
 void PreTokenizer::apply(Words& words, bool spell) const {
   for (const Step& step : steps_) step(words);
-  if (gives_bytes_ && spell) spell_bytes(words);
+  if (gives_bytes_ && spell) spell_words(words);
 }
 
 void PreTokenizer::add_split(Matcher matcher, SplitBehavior behavior, bool invert) {
@@ -99,7 +86,7 @@ void PreTokenizer::add(const Json& description, const std::string& where) {
     return;
   }
   if (gives_bytes_) {  // a ByteLevel that something follows: that sees the alphabet
-    steps_.emplace_back(spell_bytes);
+    steps_.emplace_back(spell_words);
     gives_bytes_ = false;
   }
   if (type == "ByteLevel") {

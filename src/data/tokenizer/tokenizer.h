@@ -21,6 +21,9 @@ struct TextSpan {
   uint32_t end = 0;
   friend bool operator==(const TextSpan&, const TextSpan&) = default;
 };
+inline TextSpan span_of(size_t begin, size_t end) {
+  return {static_cast<uint32_t>(begin), static_cast<uint32_t>(end)};
+}
 
 struct Encoding {
   std::vector<int32_t> ids;

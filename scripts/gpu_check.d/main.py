@@ -130,15 +130,27 @@ def head(check, asked_to_rehearse):
     log.say(f"peers: {machine.python or machine.no_python}")
 
 
+def is_run(check, name):
+    """Whether a part has what it runs, and so needs time."""
+    if name in ("moe", "attention", "bandwidth", "products"):
+        return bool(check.place.program("bench_gpu"))
+    if name == "rates":
+        return bool(check.machine.python)
+    if name in ("memcheck", "racecheck"):
+        return check.rehearsing or bool(check.machine.tool("compute-sanitizer"))
+    return True
+
+
 def run_parts(check, options):
     """Each part gets its limit, as long as the least of all later ones is left. A part that uses less
-    than its limit leaves the rest to the others."""
+    than its limit leaves the rest to the others. With a small budget the first parts, which tell most,
+    still get their least, and the last ones nothing."""
     chosen = [part for part in PARTS if part[0] in options.only and part[0] not in options.skip]
-    scale = min(1.0, options.budget / BUDGET)
-    for number, (name, part, limit, _) in enumerate(chosen):
-        kept = scale * sum(reserve for *_, reserve in chosen[number + 1:])
+    for number, (name, part, limit, least) in enumerate(chosen):
+        kept = sum(reserve for later, *_, reserve in chosen[number + 1:] if is_run(check, later))
         check.part_begin = time.monotonic()
-        check.part_end = min(check.part_begin + limit, check.end - kept)
+        before_others = max(check.end - kept, check.part_begin + least)
+        check.part_end = min(check.part_begin + limit, before_others, check.end)
         check.log.say(f"{name} ({check.log.seconds():.0f} s so far, {check.left():.0f} s at most)")
         if check.left() < 3:
             check.not_run(name, "no time left")

@@ -33,6 +33,9 @@ def prepare(check):
         quickstart = check.place.data("quickstart")
         done = check.own("hearth", "init", "--config", quickstart / "config.json", "--out", base,
                          "--seed", "1", "--quiet")
+        if done.timed_out:
+            shutil.rmtree(base, ignore_errors=True)
+            raise Wrong("cut off: hearth init did not end in time")
         if done.code != 0:
             raise Wrong("hearth init: " + done.last())
         documents(check.place.data("text"), check.work / "documents.jsonl")
@@ -134,9 +137,13 @@ def resume_form(check, form, steps):
                      f"{lines[-1]['loss']:.3f}")
 
 
-def all_of(check, tasks):
+def all_of(check, part, tasks):
     """Side by side; a fault of this script shows."""
-    prepare(check)
+    try:
+        prepare(check)
+    except Wrong as wrong:
+        check.failed(part, str(wrong))
+        return
     for result in check.side_by_side(tasks):
         if isinstance(result, BaseException):
             raise result
@@ -144,7 +151,8 @@ def all_of(check, tasks):
 
 def resume(check):
     steps = 12 if check.rehearsing else 90
-    all_of(check, [lambda form=form: resume_form(check, form, steps) for form in FORMS])
+    all_of(check, "train and resume",
+           [lambda form=form: resume_form(check, form, steps) for form in FORMS])
 
 
 def against_host(check):
@@ -153,8 +161,9 @@ def against_host(check):
     if check.device == "host":
         check.not_run("losses against the host", "the host is what a rehearsal runs on")
         return
-    all_of(check, [lambda form=form, bound=bound: against_host_form(check, form, bound)
-                   for form, bound in (("full, f32", 1e-4), ("lora, bf16", 5e-3))])
+    all_of(check, "losses against the host",
+           [lambda form=form, bound=bound: against_host_form(check, form, bound)
+            for form, bound in (("full, f32", 1e-4), ("lora, bf16", 5e-3))])
 
 
 def against_host_form(check, form, bound):

@@ -216,14 +216,29 @@ class Time(Case):
             self.assertEqual(main.main(), 1)
         self.assertEqual(alarms, [95])
 
-    def test_a_small_budget_leaves_every_part_its_share(self):
+    def test_a_small_budget_is_for_the_first_parts(self):
         c = self.make(seconds=54)
         limits = []
         parts = tuple((str(i), lambda check: limits.append(check.left()), 500, 60) for i in range(8))
+        options = mock.Mock(only=[p[0] for p in parts], skip=[], budget=54)
         with mock.patch.object(main, "PARTS", parts):
-            main.run_parts(c, mock.Mock(only=[p[0] for p in parts], skip=[], budget=54))
-        self.assertEqual(len(limits), 8)
-        self.assertAlmostEqual(limits[0], 54 - 7 * 6, delta=1)
+            main.run_parts(c, options)
+        self.assertEqual(len(limits), 8)  # none takes any time
+        self.assertAlmostEqual(limits[0], 54, delta=1)
+        c = self.make(seconds=100)
+        limits.clear()
+        with mock.patch.object(main, "PARTS", parts[:2]):
+            main.run_parts(c, options)
+        self.assertAlmostEqual(limits[0], 60, delta=1)
+
+    def test_parts_that_cannot_run_keep_no_time(self):
+        c = self.make(seconds=100)  # there is no bench_gpu
+        limits = []
+        parts = (("ops", lambda check: limits.append(check.left()), 500, 10),
+                 ("moe", part_bench.moe, 90, 50), ("host", lambda check: None, 30, 20))
+        with mock.patch.object(main, "PARTS", parts):
+            main.run_parts(c, mock.Mock(only=["ops", "moe", "host"], skip=[], budget=100))
+        self.assertAlmostEqual(limits[0], 80, delta=1)
 
     def test_a_signal_ends_what_runs_and_names_what_was_not_reached(self):
         c = self.make(test_ops="sleep 60 & sleep 60", test_device="echo never")

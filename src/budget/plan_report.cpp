@@ -246,14 +246,13 @@ std::string answers_text(const Plan& plan, const PlanTimes& times, const std::st
 /// Which logical shards and experts each rank computes.
 JsonArray ranks_json(const Plan& plan, const ModelSpec& spec) {
   const ShardMap map = plan.shards.map();
-  const ExpertDomains domains = plan.shards.domains();
   JsonArray ranks;
   for (int32_t rank = 0; rank < plan.shards.ranks; ++rank) {
     JsonArray layers;
     for (int32_t layer = 0; layer < spec.layers; ++layer) {
       if (!spec.has_experts(layer)) continue;
       const ExpertRanks group = plan.shards.experts(layer);
-      const auto [first, last] = group.of(domains.position(rank), spec.experts);
+      const auto [first, last] = group.of(plan.shards.position_of(rank), spec.experts);
       JsonArray experts;
       for (int64_t e = first; e < last; ++e) experts.emplace_back(e);
       layers.emplace_back(std::move(experts));

@@ -55,8 +55,14 @@ std::vector<BlockShare> shares_of_expert(const ShardMap& map, const ExpertDomain
   return shares;
 }
 
-std::vector<BlockShare> shares_of_one(const ShardMap& map, int32_t rank) {
-  return {{rank, {0, map.shards()}}};
+std::vector<BlockShare> shares_of_role(const RankShards& shards, int32_t position) {
+  const ShardMap map = shards.map();
+  const int32_t attention = shards.attention_of_group();
+  std::vector<BlockShare> shares;
+  for (int32_t first = 0; first < shards.attention_ranks; first += attention) {
+    shares.push_back({shards.member(first, position), map.of(first, first + attention)});
+  }
+  return shares;
 }
 
 Owners choose_owners(int32_t shards, int32_t ranks, std::vector<OwnedBlock> blocks) {

@@ -49,8 +49,9 @@ struct OwnedBlock {
   int32_t layer = -1;
 };
 
-/// An expert that one rank computes, for all shards (`zebra`).
-std::vector<BlockShare> shares_of_one(const ShardMap& map, int32_t rank);
+/// An expert that in each group is computed by the rank at `position`, for the shards of the attention
+/// ranks of the group (`zebra`).
+std::vector<BlockShare> shares_of_role(const RankShards& shards, int32_t position);
 
 /// Whole blocks, balanced by bytes. Blocks that one rank alone computes are that rank's. The others go
 /// layer by layer, the largest first, each to the rank with the fewest bytes of that layer among those

@@ -45,8 +45,8 @@ struct RankShards {
   bool are_threads = true;  // the ranks, of one process
   /// Ranks that share the experts; divides `ranks`. 1: each rank computes all experts.
   int32_t expert_ranks = 1;
-  /// Of ranks that all share the experts: the first, which compute the shards with all but the experts,
-  /// while the others have nothing but experts. 0: every rank computes shards.
+  /// The first ranks, which compute the shards with all but the experts, while the others have nothing but
+  /// experts. 0: every rank computes shards. Groups divide both evenly, in the order of ranks.
   int32_t attention_ranks = 0;
   /// By layer: how many experts each rank without shards gives to the attention ranks. Empty: none.
   std::vector<int32_t> expert_shift = {};
@@ -60,12 +60,31 @@ struct RankShards {
     levels = domains.levels();
     expert_ranks = domains.sharing();
   }
+  /// Groups of ranks that have each expert once.
+  int32_t groups() const { return ranks / expert_ranks; }
+  int32_t attention_of_group() const { return attention_ranks / groups(); }
+  int32_t experts_of_group() const { return expert_ranks - attention_of_group(); }
+  /// The position of a rank in its group.
+  int32_t position_of(int32_t of) const {
+    if (attention_ranks == 0) return domains().position(of);
+    const int32_t attention = attention_of_group();
+    return of < attention_ranks ? of % attention
+                                : attention + (of - attention_ranks) % experts_of_group();
+  }
+  /// The rank at a position in the group of a rank. Rises with the position.
+  int32_t member(int32_t of, int32_t position) const {
+    if (attention_ranks == 0) return domains().member(of, position);
+    const int32_t attention = attention_of_group(), experts = experts_of_group();
+    const int32_t group = of < attention_ranks ? of / attention : (of - attention_ranks) / experts;
+    return position < attention ? group * attention + position
+                                : attention_ranks + group * experts + position - attention;
+  }
   /// The group of this rank, whatever layer: which ranks it has, not which experts these have.
-  ExpertRanks group() const { return {expert_ranks, domains().position(rank), attention_ranks}; }
+  ExpertRanks group() const { return {expert_ranks, position_of(rank), attention_of_group()}; }
   ExpertRanks experts(int32_t layer) const {
     ExpertRanks of = group();
     if (!expert_shift.empty()) {
-      of.moved = expert_shift[static_cast<size_t>(layer)] * (expert_ranks - attention_ranks);
+      of.moved = expert_shift[static_cast<size_t>(layer)] * experts_of_group();
     }
     return of;
   }
@@ -79,7 +98,7 @@ struct RankShards {
   int32_t computing() const { return attention_ranks > 0 ? attention_ranks : ranks; }
   bool computes() const { return rank < computing(); }
   /// The rank at a position in this rank's group.
-  int32_t member(int32_t position) const { return domains().member(rank, position); }
+  int32_t member(int32_t position) const { return member(rank, position); }
   ShardMap map() const { return ShardMap(shards, computing()); }
   ShardRange range() const { return computes() ? map().of(rank) : ShardRange{}; }
   int32_t count() const { return shards / computing(); }

@@ -113,16 +113,15 @@ namespace {
 void add_round(const Task& task, const RankShards& shards, const RoutedRows& rows,
                Traffic& traffic) {
   const ExpertRanks own = shards.experts(task.layer);
-  const ExpertDomains domains = shards.domains();
   const int32_t round = (task.part.place - own.position + own.ranks) % own.ranks;
   for (int32_t rank = 0; rank < shards.ranks; ++rank) {
     ExpertRanks group = own;
-    group.position = domains.position(rank);
+    group.position = shards.position_of(rank);
     const int32_t guest = group.guest_of(round);
     if (!group.serves(guest)) continue;
     const auto [begin, end] = group.own(rows.experts);
     const double bytes = rows.bytes * (end - begin) / static_cast<double>(rows.experts);
-    const int32_t other = domains.member(rank, guest);
+    const int32_t other = shards.member(rank, guest);
     const bool back = task.kind == TaskKind::return_rows;
     traffic.add(back ? rank : other, back ? other : rank, bytes);
   }

@@ -111,7 +111,7 @@ Owners owners_of(const ParameterTable& table, const RankShards& shards) {
     } else {
       const ExpertRanks ranks = shards.experts(expert->layer);
       const int32_t position = ranks.position_of(expert->expert, experts.at(expert->layer));
-      shares = shards.attention_ranks > 0 ? shares_of_one(map, position)
+      shares = shards.attention_ranks > 0 ? shares_of_role(shards, position)
                                           : shares_of_expert(map, domains, position);
     }
     blocks.push_back(
@@ -204,11 +204,11 @@ SharedParameters::SharedParameters(const RankShards& shards, ParameterTable& tab
   });
   guest_bytes_ = align_up(offset, kRow);
   std::ranges::sort(experts_, {}, [](const ExpertGradients& e) { return e.own.data; });
-  const ExpertDomains domains = shards.domains();
-  for (int32_t group = 0; domains.sharing() > 1 && group < domains.size(); ++group) {
+  for (int32_t first = 0; shards.group().divided() && first < shards.ranks; ++first) {
+    if (shards.position_of(first) != 0) continue;
     std::vector<int32_t> ranks;
-    for (int32_t position = 0; position < domains.sharing(); ++position) {
-      ranks.push_back(domains.rank_at(position, group));
+    for (int32_t position = 0; position < shards.expert_ranks; ++position) {
+      ranks.push_back(shards.member(first, position));
     }
     const size_t count = shards_.group().ways_apart() ? channels_.size() : 1;
     for (Channel& channel : std::span(channels_).first(count)) {

@@ -109,10 +109,16 @@ struct TrainConfig : RunConfig, LoraConfig {
   int64_t process_ranks = 1;  // that a launcher started; not an option
   std::vector<std::string> rank_hosts = {};  // of these, by rank
   int64_t ranks() const { return std::max(thread_ranks, process_ranks); }
-  int64_t expert_ranks = 0;  // of `ep`; 0: all ranks
+  int64_t expert_ranks = 0;  // of `ep` and `zebra`; 0: all ranks, or all that compute no attention
+  /// Of `zebra`: groups that have each expert once. At least 1.
+  int64_t zebra_groups() const {
+    const int64_t left = ranks() - attention_ranks;
+    return expert_ranks > 0 && expert_ranks < left ? left / expert_ranks : 1;
+  }
   /// Ranks that share the experts; 1: each computes all. Of `hybrid-ep`: before domains are known.
   int64_t shared_experts() const {
-    if (parallel == "zebra" || parallel == "hybrid-ep") return ranks();
+    if (parallel == "zebra") return ranks() / zebra_groups();
+    if (parallel == "hybrid-ep") return ranks();
     if (parallel != "ep") return 1;
     return expert_ranks > 0 ? expert_ranks : ranks();
   }

@@ -43,6 +43,15 @@ std::string attention_ranks_of(int64_t ranks, int64_t shards) {
   return listed(fit);
 }
 
+/// The numbers of expert ranks of a group, where groups divide the ranks of both roles.
+std::string group_sizes_of(int64_t attention, int64_t experts) {
+  std::vector<int64_t> fit;
+  for (int64_t size = 1; size <= experts; ++size) {
+    if (experts % size == 0 && attention % (experts / size) == 0) fit.push_back(size);
+  }
+  return listed(fit);
+}
+
 }  // namespace
 
 void require_ranks(const TrainConfig& config, const RunDevices& devices) {
@@ -84,8 +93,16 @@ void require_ranks(const TrainConfig& config, const RunDevices& devices) {
                       attention_ranks_of(ranks, config.grad_accum));
   }
   const std::string sharing = spelled(Setting::expert_ranks, std::to_string(config.expert_ranks));
-  if (config.expert_ranks > 0 && config.parallel != "ep") {
-    throw usage_error("{}: ranks share experts with {}", sharing, spelled(Setting::parallel, "ep"));
+  if (config.expert_ranks > 0 && config.parallel != "ep" && !is_zebra) {
+    throw usage_error("{}: ranks share experts with {} or zebra", sharing,
+                      spelled(Setting::parallel, "ep"));
+  }
+  if (is_zebra && config.expert_ranks > 0 &&
+      (experts % config.expert_ranks != 0 || attention % (experts / config.expert_ranks) != 0)) {
+    throw usage_error(
+        "{}: {} expert ranks and {} attention ranks make no groups with so many expert ranks each; "
+        "{} would do",
+        sharing, experts, attention, group_sizes_of(attention, experts));
   }
   if (ranks % config.shared_experts() != 0) {
     throw usage_error("{}: does not divide the ranks, {}; {} would do", sharing, ranks,
@@ -135,7 +152,7 @@ void require_ranks(const TrainConfig& config, const RunDevices& devices) {
 
 void require_expert_ranks(const TrainConfig& config, const ModelSpec& spec) {
   if (config.parallel == "hybrid-ep") return;  // require_domains
-  const int64_t shared = config.shared_experts() - config.attention_ranks;
+  const int64_t shared = config.shared_experts() - config.attention_ranks / config.zebra_groups();
   if (config.attention_ranks > 0 && shared > std::max<int64_t>(0, spec.experts)) {
     throw usage_error(
         "{}: a layer has {} experts, fewer than the {} ranks that are left for them; use fewer "
@@ -182,9 +199,10 @@ void require_expert_shift(const TrainConfig& config, const ModelSpec& spec) {
     throw usage_error("{}: experts move to attention ranks of {}", given,
                       spelled(Setting::parallel, "zebra"));
   }
-  require_shift(shift, static_cast<int32_t>(config.attention_ranks),
-                static_cast<int32_t>(config.ranks() - config.attention_ranks), spec.experts,
-                spec.moe_layers(), given);
+  const int64_t groups = config.zebra_groups();
+  require_shift(shift, static_cast<int32_t>(config.attention_ranks / groups),
+                static_cast<int32_t>((config.ranks() - config.attention_ranks) / groups),
+                spec.experts, spec.moe_layers(), given);
 }
 
 std::vector<int32_t> expert_shift_of(const TrainConfig& config, const ModelSpec& spec) {

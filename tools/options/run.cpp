@@ -146,8 +146,9 @@ void add_run(std::vector<Option>& table) {
        {.name = "expert-ranks", .group = group, .commands = kTraining, .idle = kIdleOutsideTraining,
         .value = integer_value(&Options::expert_ranks, 0, 1024), .unit = "ranks",
         .help = "neighbouring ranks that share the routed experts (--parallel ep): each computes its own "
-                "experts for the tokens of all. Divides the ranks; 0: all ranks; results are identical for "
-                "any value",
+                "experts for the tokens of all. Divides the ranks; 0: all ranks. With zebra: expert ranks of a "
+                "group; several groups train beside each other; 0: one group. Results are identical for any "
+                "value",
         .may_change = true},
        {.name = "attention-ranks", .group = group, .commands = kTraining, .idle = kIdleOutsideTraining,
         .value = integer_value(&Options::attention_ranks, 0, 1024), .unit = "ranks",

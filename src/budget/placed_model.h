@@ -4,9 +4,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/json.h"
 #include "budget/plan.h"
+#include "budget/rank_speed.h"
 #include "plan/cost_model.h"
 #include "plan/zebra/zebra_forecast.h"
 #include "runtime/machine_rates.h"
@@ -35,9 +37,11 @@ struct ChosenPolicy {
 
 /// Of a run with zebra (budget/zebra_choice.h).
 struct ZebraRoles {
-  Plan plan;                              // of the first expert rank
-  ParameterTable table;                   // of that rank
-  std::optional<ZebraForecast> forecast;  // none: the times of tasks are not known
+  Plan plan;             // of the first expert rank, if it had the devices of rank 0
+  ParameterTable table;  // of that rank
+  /// Of each role, the first rank of each speed. Begins with rank 0.
+  std::vector<RankSpeed> speeds = {};
+  std::optional<ZebraForecast> forecast = {};  // none: the times of tasks are not known
 };
 
 /// Of a run with expert domains (budget/domain_choice.h).

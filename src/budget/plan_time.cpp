@@ -145,18 +145,17 @@ StepBound bound_of(const PlacedModel& model, std::span<const BatchWork> batches)
   return bound;
 }
 
-/// Of zebra: one rank of each role, which wait for each other.
+/// Of zebra: of each role a rank of each speed, which wait for each other.
 static SimulatedStep step_of_roles(const PlacedModel& model, const StepWork& work) {
   const ZebraRoles& roles = *model.zebra;
-  const auto rank_of = [&](const Schedule& schedule, const ParameterTable& table, int32_t rank) {
-    CostRates costs = model.rates->costs;
-    costs.ranks.shards.rank = rank;
-    return RankSchedule{&schedule,
-                        task_demands(schedule, work.batches, model.opened->spec, table, costs)};
-  };
-  const std::vector<RankSchedule> ranks = {
-      rank_of(model.plan.train->schedule, model.table, 0),
-      rank_of(roles.plan.train->schedule, roles.table, model.plan.shards.attention_ranks)};
+  std::vector<RankSchedule> ranks;
+  for (const RankSpeed& speed : roles.speeds) {
+    const bool attends = speed.rank < model.plan.shards.attention_ranks;
+    const Schedule& schedule = attends ? model.plan.train->schedule : roles.plan.train->schedule;
+    const ParameterTable& table = attends ? model.table : roles.table;
+    ranks.push_back({&schedule, task_demands(schedule, work.batches, model.opened->spec, table,
+                                             costs_at(model, speed))});
+  }
   return simulate_ranks(ranks).front();
 }
 

@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/counted.h"
 #include "base/error_format.h"
+#include "base/number_list.h"
 #include "base/setting.h"
 #include "budget/placement_plan.h"
-#include "plan/kind_costs.h"
+#include "budget/plan_fit.h"
+#include "budget/role_times.h"
 #include "plan/zebra/expert_shift.h"
 #include "plan/zebra/order_search.h"
 #include "runtime/shared_parameters.h"
@@ -25,7 +28,8 @@ PlanRequest of_experts(const PlanRequest& request, const TrainSchedule& train) {
   return of;
 }
 
-std::shared_ptr<const ZebraRoles> roles_of(const PlacedModel& model, const PlanRequest& request) {
+std::shared_ptr<const ZebraRoles> roles_of(const PlacedModel& model, const PlanRequest& request,
+                                           std::vector<RankSpeed> speeds) {
   auto roles = std::make_shared<ZebraRoles>();
   const PlanRequest of = of_experts(request, *model.plan.train);
   ParameterTable table = model.table;
@@ -33,85 +37,9 @@ std::shared_ptr<const ZebraRoles> roles_of(const PlacedModel& model, const PlanR
   PlacementPlan planned = plan_placement(subject_of(model).with_table(table), of);
   roles->plan = std::move(planned.plan);
   roles->table = std::move(planned.table);
+  roles->speeds = std::move(speeds);
   return roles;
 }
-
-/// The stage of a task of an attention rank, and whether it counts as forward.
-struct StageOfTask {
-  size_t stage;
-  bool forward;
-};
-StageOfTask stage_of(const Task& task, int64_t layers) {
-  const bool forward = task.phase == Phase::forward;
-  // Of a device, also what belongs to no layer.
-  const auto layer = static_cast<size_t>(std::clamp<int64_t>(task.layer, 0, layers));
-  if (task.kind == TaskKind::copy) return {layer, forward};
-  if (task.kind == TaskKind::embed) return {0, forward};
-  if (task.kind == TaskKind::head) return {static_cast<size_t>(layers), true};
-  if (forward) return {task.kind == TaskKind::combine ? layer + 1 : layer, true};
-  const bool ends_layer = task.phase == Phase::backward &&
-                          (task.kind == TaskKind::dispatch || task.kind == TaskKind::attention);
-  return {ends_layer ? layer : layer + 1, false};
-}
-
-/// Adds up the tasks of a schedule, for a mean micro-batch.
-class TimesOfRoles {
- public:
-  TimesOfRoles(const PlacedModel& model, const StepWork& work) : model_(model), work_(work) {
-    const RankShards& shards = model.plan.shards;
-    const ModelSpec& spec = model.opened->spec;
-    times_.attention_ranks = shards.attention_ranks;
-    times_.expert_ranks = shards.expert_ranks - shards.attention_ranks;
-    times_.experts = static_cast<int32_t>(spec.experts);
-    times_.layers.resize(static_cast<size_t>(spec.layers));
-    times_.stages.resize(static_cast<size_t>(spec.layers) + 1);
-  }
-
-  void add_attention() {
-    const Schedule& schedule = model_.plan.train->schedule;
-    for (const Task& task : schedule.tasks) {
-      if (task.rows.none() || task.kind == TaskKind::experts) continue;
-      const double seconds = seconds_of(schedule, task, model_.table);
-      if (kind_costs(task.kind).talks) {
-        ZebraLayerTimes& layer = times_.layers[static_cast<size_t>(task.layer)];
-        add(task.kind == TaskKind::return_rows ? layer.back : layer.out,
-            task.phase == Phase::forward, seconds);
-      } else {
-        const auto [stage, forward] = stage_of(task, model_.opened->spec.layers);
-        add(times_.stages[stage], forward, seconds);
-      }
-    }
-  }
-
-  void add_experts(const ZebraRoles& roles) {
-    const Schedule& schedule = roles.plan.train->schedule;
-    for (const Task& task : schedule.tasks) {
-      if (task.kind != TaskKind::experts) continue;
-      const auto [first, last] =
-          roles.plan.shards.experts(task.layer).own(model_.opened->spec.experts);
-      const double seconds = seconds_of(schedule, task, roles.table) / std::max(1, last - first);
-      ZebraLayerTimes& layer = times_.layers[static_cast<size_t>(task.layer)];
-      add(layer.expert_there, task.phase == Phase::forward, seconds);
-      add(layer.expert_here, task.phase == Phase::forward, seconds);
-    }
-  }
-
-  ZebraTimes times() && { return std::move(times_); }
-
- private:
-  double seconds_of(const Schedule& schedule, const Task& task, const ParameterTable& table) const {
-    const TaskCost cost = task_cost(schedule, task, work_of(task.rows, work_.batches),
-                                    model_.opened->spec, table, model_.rates->costs);
-    return cost.total_s() / static_cast<double>(schedule.micro_batches);
-  }
-  static void add(ZebraTime& time, bool forward, double seconds) {
-    (forward ? time.forward : time.backward) += seconds;
-  }
-
-  const PlacedModel& model_;
-  const StepWork& work_;
-  ZebraTimes times_;
-};
 
 bool knows_times(const PlacedModel& model, const StepWork& work) {
   return model.rates && knows_described_times(model) && !work.batches.empty();
@@ -121,10 +49,19 @@ bool is_none(const ExpertShift& shift) {
   return std::ranges::all_of(shift, [](int32_t moved) { return moved == 0; });
 }
 
+/// By layer with experts.
+std::vector<int32_t> shift_of_moe_layers(const PlacedModel& model, const ExpertShift& of) {
+  std::vector<int32_t> shift;
+  for (int32_t layer = 0; layer < model.opened->spec.layers; ++layer) {
+    if (model.opened->spec.has_experts(layer)) shift.push_back(moved_of(of, layer));
+  }
+  return shift;
+}
+
 /// With the roles of that plan.
 PlacedModel planned_again(PlacedModel model, const PlanRequest& request) {
   model = replanned(std::move(model), request);
-  model.zebra = roles_of(model, request);
+  model.zebra = roles_of(model, request, model.zebra->speeds);
   return model;
 }
 
@@ -146,27 +83,112 @@ void take_order(PlacedModel& model, PlanRequest& request, const TrainConfig& con
   model = planned_again(std::move(model), request);
 }
 
-}  // namespace
-
-ZebraTimes zebra_times(const PlacedModel& model, const ZebraRoles& roles, const StepWork& work) {
-  TimesOfRoles times(model, work);
-  times.add_attention();
-  times.add_experts(roles);
-  return std::move(times).times();
+/// Which layers have experts, with times that mean nothing.
+ZebraTimes shape_of(const PlacedModel& model) {
+  const RankShards& shards = model.plan.shards;
+  const ModelSpec& spec = model.opened->spec;
+  ZebraTimes shape{shards.attention_of_group(),
+                   shards.experts_of_group(),
+                   static_cast<int32_t>(spec.experts),
+                   {},
+                   {}};
+  shape.layers.resize(static_cast<size_t>(spec.layers));
+  for (int32_t layer = 0; layer < spec.layers; ++layer) {
+    if (spec.has_experts(layer)) shape.layers[static_cast<size_t>(layer)].expert_there = {1, 1};
+  }
+  return shape;
 }
 
+/// The option, for messages.
+std::string spelled_shift(const PlacedModel& model, const ExpertShift& shift) {
+  const std::vector<int32_t> numbers = shift_of_moe_layers(model, shift);
+  return spelled(Setting::expert_shift, is_none(numbers) ? "off" : numbers_text(numbers));
+}
+
+/// What ranks lack with a shift.
+RolesLack lack_with(const PlacedModel& model, PlanRequest request, const ExpertShift& shift,
+                    const LackOfRoles& others) {
+  const bool is_planned =
+      model.plan.shards.expert_shift == shift && model.plan.train->zebra_order.empty();
+  request.shards.expert_shift = shift;
+  request.zebra_order.clear();
+  const PlacedModel planned = is_planned ? model : replanned(model, request);
+  RolesLack lack = others ? others(planned) : RolesLack{};
+  if (!planned.plan.fits()) lack.attention = "rank 0: " + what_is_missing(planned.plan);
+  return lack;
+}
+
+/// Usage error if ranks lack memory with the shift that the user gave, and would not with another one.
+void require_room(const PlacedModel& model, const PlanRequest& request, const LackOfRoles& others) {
+  const ExpertShift& shift = request.shards.expert_shift;
+  const auto lack_of = [&](const ExpertShift& of) { return lack_with(model, request, of, others); };
+  const RolesLack lack = lack_of(shift);
+  if (lack.nothing()) return;
+  const ZebraTimes shape = shape_of(model);
+  const ShiftChunk chunk = shift_chunk(shape.attention_ranks, shape.expert_ranks);
+  const ShiftBounds room = room_for_shift(shape, lack_of);
+  const int64_t most = room.most_taken / chunk.taken;
+  const int64_t least = room.least_moved / (int64_t{chunk.given} * shape.expert_ranks);
+  if (least > most) return;
+  const bool too_many = !lack.attention.empty();
+  if (too_many ? is_none(shift) || !lack_of({}).attention.empty() : least == 0) return;
+  const std::string would_do = spelled_shift(model, even_shift(shape, too_many ? most : least));
+  const std::string given = spelled_shift(model, shift);
+  if (too_many) {
+    throw usage_error(
+        "{}: {}; attention ranks have room for {} of all layers each, not for {}; {} would do",
+        given, lack.attention, counted(room.most_taken, "expert"),
+        chunk.taken * std::accumulate(shift.begin(), shift.end(), int64_t{0}) / chunk.given,
+        would_do);
+  }
+  throw usage_error(
+      "{}: {}; at least {} experts of all layers must move to attention ranks; {} "
+      "would do",
+      given, lack.experts, room.least_moved, would_do);
+}
+
+/// The fastest shift with which no rank lacks memory, if there is one.
+ExpertShift shift_that_fits(const PlacedModel& model, const PlanRequest& request,
+                            const ZebraForecast& forecast, const LackOfRoles& others) {
+  const auto chosen = [&](const ShiftBounds& bounds) {
+    return choose_expert_shift(forecast.times, forecast.micro_batches, bounds).shift;
+  };
+  const auto lack_of = [&](const ExpertShift& of) { return lack_with(model, request, of, others); };
+  ExpertShift shift = chosen({});
+  if (lack_of(shift).nothing()) return shift;
+  ShiftBounds room = room_for_shift(forecast.times, lack_of);
+  const ShiftChunk chunk = shift_chunk(forecast.times.attention_ranks, forecast.times.expert_ranks);
+  const int64_t least = room.least_moved / chunk.given / forecast.times.expert_ranks * chunk.taken;
+  shift = chosen(room);
+  // Layers may differ in what they need, so an uneven shift may need more than an even one.
+  while (room.most_taken > least && !lack_of(shift).attention.empty()) {
+    room.most_taken -= chunk.taken;
+    shift = chosen(room);
+  }
+  return shift;
+}
+
+}  // namespace
+
 void choose_zebra(PlacedModel& model, PlanRequest& request, const StepWork& work,
-                  const TrainConfig& config) {
-  if (request.shards.attention_ranks == 0 || !model.plan.train || !model.plan.fits()) return;
+                  const TrainConfig& config, const OtherRanks& others) {
+  if (request.shards.attention_ranks == 0 || !model.plan.train) return;
+  if (!model.plan.fits()) {
+    if (config.expert_shift) require_room(model, request, others.lack);
+    return;
+  }
+  const PlanRequest scheduled = request.scheduled_as(*model.plan.train);
+  if (config.expert_shift) require_room(model, scheduled, others.lack);
+  model.zebra = roles_of(model, request, others.speeds);
   if (config.zebra_order && !config.zebra_order->empty()) take_order(model, request, config);
-  model.zebra = roles_of(model, request);
   if (!knows_times(model, work)) return;
   ZebraForecast forecast;
   forecast.times = zebra_times(model, *model.zebra, work);
   forecast.micro_batches = static_cast<int32_t>(model.plan.train->group);
   forecast.shift = request.shards.expert_shift;
+  forecast.faster_expert_rank = faster_expert_rank(model, *model.zebra, work);
   if (!config.expert_shift) {
-    forecast.shift = choose_expert_shift(forecast.times, forecast.micro_batches).shift;
+    forecast.shift = shift_that_fits(model, scheduled, forecast, others.lack);
   }
   if (is_none(forecast.shift)) forecast.shift.clear();
 
@@ -199,21 +221,32 @@ void choose_zebra(PlacedModel& model, PlanRequest& request, const StepWork& work
 
 namespace {
 
-/// By layer with experts.
-std::vector<int32_t> shift_of_moe_layers(const PlacedModel& model) {
-  std::vector<int32_t> shift;
-  const ExpertShift& of = model.plan.shards.expert_shift;
-  for (int32_t layer = 0; layer < model.opened->spec.layers; ++layer) {
-    if (model.opened->spec.has_experts(layer)) shift.push_back(moved_of(of, layer));
-  }
-  return shift;
-}
-
 Json order_json(const ZebraOrder& order) {
   if (order.empty()) return "theorem 1";
   JsonArray json;
   for (const int32_t number : numbers_of(order)) json.emplace_back(int64_t{number});
   return json;
+}
+
+/// "rank 2 (virtual:0)". Empty: all ranks count as rank 0.
+std::string tables_of_ranks(const ZebraRoles& roles) {
+  std::string text;
+  for (const RankSpeed& speed : roles.speeds) {
+    if (!speed.costs.table) continue;
+    text += (text.empty() ? "" : ", ") + fmt::format("rank {} ({})", speed.rank, speed.place);
+  }
+  return text;
+}
+
+JsonArray tables_json(const ZebraRoles& roles) {
+  JsonArray ranks;
+  for (const RankSpeed& speed : roles.speeds) {
+    if (!speed.costs.table) continue;
+    ranks.emplace_back(JsonObject{{"rank", int64_t{speed.rank}},
+                                  {"place", speed.place},
+                                  {"digest", speed.costs.table->digest().hex()}});
+  }
+  return ranks;
 }
 
 std::string less_text(double before, double after) {
@@ -222,23 +255,37 @@ std::string less_text(double before, double after) {
 
 }  // namespace
 
+std::string role_of(const RankShards& shards, int32_t rank) {
+  if (shards.attention_ranks == 0) return {};
+  return rank < shards.attention_ranks ? "attention" : "experts";
+}
+
 std::vector<std::string> zebra_lines(const PlacedModel& model) {
   const RankShards& shards = model.plan.shards;
   if (shards.attention_ranks == 0) return {};
   std::vector<std::string> lines;
   lines.push_back(fmt::format("roles: {} attention ranks, {} expert ranks", shards.attention_ranks,
                               shards.ranks - shards.attention_ranks));
+  if (shards.groups() > 1) {
+    lines.back() += fmt::format(", in {} groups that have all experts each", shards.groups());
+  }
   const std::optional<ZebraForecast>& forecast =
       model.zebra ? model.zebra->forecast : std::optional<ZebraForecast>();
   if (const ExpertShift& shift = shards.expert_shift; !is_none(shift)) {
     std::string text;
-    for (const int32_t moved : shift_of_moe_layers(model)) text += " " + std::to_string(moved);
+    for (const int32_t moved : shift_of_moe_layers(model, shift)) {
+      text += " " + std::to_string(moved);
+    }
     lines.push_back("experts per expert rank that move to attention ranks, by layer:" + text);
     if (forecast) {
       lines.back() += "; simulated: " + less_text(forecast->unshifted_s, forecast->theorem_1_s);
     }
   }
   if (!forecast) return lines;
+  if (const std::string tables = tables_of_ranks(*model.zebra); !tables.empty()) {
+    lines.push_back("ranks by cost tables of their own: " + tables +
+                    "; the slowest of a role counts");
+  }
   lines.push_back(fmt::format(
       "simulated group: attention ranks compute {:.0f} % of the time, expert ranks {:.0f} %",
       100 * forecast->run.attention_s / forecast->run.time_s,
@@ -261,10 +308,11 @@ void add_zebra_json(const PlacedModel& model, Json& plan) {
   if (shards.attention_ranks == 0) return;
   JsonArray roles, shift;
   for (int32_t rank = 0; rank < shards.ranks; ++rank) {
-    const char* const role = rank < shards.attention_ranks ? "attention" : "experts";
-    roles.emplace_back(JsonObject{{"rank", int64_t{rank}}, {"role", role}});
+    roles.emplace_back(JsonObject{{"rank", int64_t{rank}}, {"role", role_of(shards, rank)}});
   }
-  for (const int32_t moved : shift_of_moe_layers(model)) shift.emplace_back(int64_t{moved});
+  for (const int32_t moved : shift_of_moe_layers(model, shards.expert_shift)) {
+    shift.emplace_back(int64_t{moved});
+  }
   plan["roles"] = std::move(roles);
   plan["expert_shift"] = std::move(shift);
   if (!model.zebra || !model.zebra->forecast) {
@@ -280,6 +328,7 @@ void add_zebra_json(const PlacedModel& model, Json& plan) {
                              {"theorem_1_s", forecast.theorem_1_s},
                              {"unshifted_s", forecast.unshifted_s},
                              {"order", order_json(model.plan.train->zebra_order)},
+                             {"rank_costs", tables_json(*model.zebra)},
                              {"attention", forecast.run.attention_s / forecast.run.time_s},
                              {"experts", forecast.run.experts_s / forecast.run.time_s}};
 }

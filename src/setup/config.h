@@ -132,6 +132,9 @@ struct TrainConfig : RunConfig, LoraConfig {
   std::optional<std::vector<int32_t>> expert_shift = {};
   /// Of `zebra`, from the plan file: its order; empty: that of Theorem 1. Unset: what the plan chooses.
   std::optional<ZebraOrder> zebra_order = {};
+  /// Not an option. Of `zebra` in a launch, by rank: how fast it computes (budget/rank_speed.h); empty:
+  /// as rank 0. Empty: not asked.
+  std::vector<std::string> rank_speeds = {};
   /// Ranks that compute micro-batches, the first ones.
   int64_t computing_ranks() const { return attention_ranks > 0 ? attention_ranks : ranks(); }
   std::optional<int64_t> logical_shards;  // unset: the ranks of the first start

@@ -7,6 +7,7 @@
 #include "base/raised_error.h"
 #include "budget/plan_fit.h"
 #include "record/run_reporter.h"
+#include "train/other_ranks.h"
 #include "train/rank_crew.h"
 #include "train/rank_options.h"
 #include "train/rank_texts.h"
@@ -22,6 +23,7 @@ namespace {
 
 /// What rank 0 tells is a run that begins, or the exit code with which all end.
 constexpr const char* kCode = "code";
+constexpr const char* kDevices = "devices";  // those of rank 0
 
 Json experts_json(const ExpertChoice& experts) {
   JsonArray layers;
@@ -113,8 +115,15 @@ ExitCode follow(TrainConfig config, RankTeam& team) {
   const StopSignals signals;  // rank 0 learns of them after a step
   SilentReporter silent;
   RunReporter reporter(silent);
-  take_settled(config, parse_json(hear(team), "what rank 0 tells"));
+  const Json first = parse_json(hear(team), "what rank 0 tells");
+  take_settled(config, first);
+  const std::string leader = devices_of(config.rank_devices, 0, first.find(kDevices)->as_string());
   config = with_devices_of_rank(with_shared_cores(std::move(config)), team.rank());
+  if (config.parallel == "zebra") {
+    const World& world = team.world();
+    const bool alike = config.devices == leader && world.host(team.rank()) == world.host(0);
+    gather_texts(team, alike ? "" : own_speed(config, team.rank(), reporter));
+  }
   while (true) {
     const Json told = parse_json(hear(team), "what rank 0 tells");
     if (const Json* const code = told.find(kCode)) return static_cast<ExitCode>(code->as_int());
@@ -124,7 +133,10 @@ ExitCode follow(TrainConfig config, RankTeam& team) {
 
 ExitCode lead(TrainConfig config, Reporter& reporter, LaunchedRanks& ranks) {
   settle_options(config);
-  tell(ranks.team(), settled(config).dump());
+  Json told = settled(config);
+  told[kDevices] = config.devices;
+  tell(ranks.team(), told.dump());
+  if (config.parallel == "zebra") config.rank_speeds = gather_texts(ranks.team(), "");
   if (!ranks.binding_warning().empty()) log_warning(ranks.binding_warning());
   const ExitCode code = train(config, reporter, &ranks.team());
   tell(ranks.team(), Json(JsonObject{{kCode, int64_t{static_cast<int>(code)}}}).dump());

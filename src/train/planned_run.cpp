@@ -22,6 +22,7 @@
 #include "train/domain_options.h"
 #include "train/known_policy.h"
 #include "train/known_tables.h"
+#include "train/other_ranks.h"
 #include "train/rank_options.h"
 #include "train/recorded_decisions.h"
 
@@ -118,6 +119,12 @@ void require_journal_of_oracle(const TrainConfig& config) {
                     spelled(Setting::predictor, "oracle"), spelled(Setting::replay_decisions));
 }
 
+void warn_of_faster_expert_ranks(const PlacedModel& model, Reporter& reporter) {
+  if (!model.zebra || !model.zebra->forecast) return;
+  const std::string& text = model.zebra->forecast->faster_expert_rank;
+  if (!text.empty()) reporter.warn(text);
+}
+
 /// An option that does nothing is said.
 void warn_of_idle_sums(const PlacedModel& model, Reporter& reporter) {
   if (!model.settings.partial_sums || !model.plan.train) return;
@@ -178,14 +185,16 @@ PlannedRun::PlannedRun(const TrainConfig& given, std::shared_ptr<const OpenedMod
   const StepWork work = sampled_work();
   model = place_fastest(trained_by(config, opened, experts, sample), request, work,
                         std::move(tables), policy);
-  choose_zebra(model, request, work, config);
+  RankMachines machines(config, opened);
+  choose_zebra(model, request, work, config, other_ranks(machines, planning));
   if (!config.domains) choose_domains(model, request, work);
-  plan_others(planning);
+  plan_others(machines, planning);
   steps = steps_of_run(config, rows());
   times = predict(model, work, steps);
   warn_of_positions(config, opened->spec, data ? data->longest() : 0);
   require_planned(config, plan_json(model, times, model.plan.places));
   warn_of_small_budgets(model, reporter);
+  warn_of_faster_expert_ranks(model, reporter);
   warn_of_idle_sums(model, reporter);
   warn_of_idle_links(config, reporter);
   warn_of_idle_predictor(config, model, reporter);
@@ -229,22 +238,27 @@ std::optional<ChosenPolicy> PlannedRun::chosen_policy(Planning planning, RunTabl
                           tables);
 }
 
+/// Of zebra alone, whose plan depends on them.
+OtherRanks PlannedRun::other_ranks(RankMachines& machines, Planning planning) const {
+  if (request.shards.attention_ranks == 0) return {};
+  const bool here = request.shards.are_threads || planning == Planning::sizes;
+  if (!here) return ranks_told(config, request);
+  return ranks_here(machines, config, request, model,
+                    [this](const std::shared_ptr<const OpenedModel>& with) {
+                      return trained_by(config, with, experts, sample);
+                    });
+}
+
 /// Threads run what is planned here. Processes plan for themselves; what they take is shown as if their
 /// machines were this one, if nothing of these has to be opened for that.
-void PlannedRun::plan_others(Planning planning) {
+void PlannedRun::plan_others(RankMachines& machines, Planning planning) {
   const int32_t ranks = request.shards.ranks;
   const bool threads = request.shards.are_threads;
   if (ranks == 1 || !model.plan.train || (!threads && planning == Planning::run)) return;
   std::vector<std::vector<PlaceLines>> memory;
   for (int32_t rank = 1; rank < ranks; ++rank) {
-    TrainConfig own = config;
-    own.devices = devices_of(config.rank_devices, rank, config.devices);
-    own.named_rank = rank;
-    if (!threads && names_gpu(own.devices)) return others.clear();
-    const bool on_host = std::ssize(opened->devices.places) == opened->devices.hosts;
-    const bool alike = on_host && own.devices == config.devices;
-    const auto with = alike ? opened : opened_for_rank(*opened, own);
-    if (!alike) require_ranks(own, with->devices);
+    const auto with = machines.of(rank);
+    if (!with) return others.clear();
     others.push_back(placed_for_rank(trained_by(config, with, experts, sample), request,
                                      *model.plan.train, rank));
     memory.push_back(memory_of_rank(others.back().plan, !threads));

@@ -16,6 +16,9 @@ namespace hearth {
 /// Purpose of a plan. `sizes`: assume placeholder experts. `run`: choose the experts.
 enum class Planning : uint8_t { sizes, run };
 
+struct OtherRanks;   // budget/zebra_choice.h
+class RankMachines;  // train/other_ranks.h
+
 /// A run that `plan` prints and `train` executes. Checked against --plan. Members are initialised
 /// in this order. Afterwards only the sampler's position in the data changes.
 struct PlannedRun {
@@ -40,7 +43,8 @@ struct PlannedRun {
   StepWork sampled_work() const;
   std::optional<ChosenPolicy> chosen_policy(Planning planning, RunTables& tables,
                                             Reporter& reporter);
-  void plan_others(Planning planning);
+  OtherRanks other_ranks(RankMachines& machines, Planning planning) const;
+  void plan_others(RankMachines& machines, Planning planning);
   void count_planning();
 };
 

@@ -203,6 +203,13 @@ ShiftChunk shift_chunk(int32_t attention_ranks, int32_t expert_ranks) {
   return chunk;
 }
 
+int64_t most_chunks(const ZebraTimes& times) { return chunk_bounds(times, {}).most; }
+
+ExpertShift even_shift(const ZebraTimes& times, int64_t chunks) {
+  return shift_of(spread(times, chunks, chunk_bounds(times, {})),
+                  shift_chunk(times.attention_ranks, times.expert_ranks).given);
+}
+
 ExpertShift gather_and_squeeze(const ZebraTimes& times, const ShiftBounds& bounds) {
   return shift_of(seed_of(times, chunk_bounds(times, bounds)),
                   shift_chunk(times.attention_ranks, times.expert_ranks).given);

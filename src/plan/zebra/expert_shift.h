@@ -33,6 +33,11 @@ struct ShiftBounds {
   int64_t most_taken = std::numeric_limits<int64_t>::max();
 };
 
+/// The most chunks that can move, of all layers together.
+int64_t most_chunks(const ZebraTimes& times);
+/// So many chunks, at most `most_chunks`, as evenly over the layers with experts as whole chunks allow.
+ExpertShift even_shift(const ZebraTimes& times, int64_t chunks);
+
 /// Algorithm 1, corrected. Usage error with the numbers if no shift is within the bounds.
 ExpertShift gather_and_squeeze(const ZebraTimes& times, const ShiftBounds& bounds = {});
 

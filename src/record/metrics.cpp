@@ -18,6 +18,21 @@ Json bytes_of(const std::map<std::string, uint64_t>& devices) {
   return Json(devices.empty() ? uint64_t{0} : devices.begin()->second);
 }
 
+/// By role: the share of their steps in which ranks compute.
+Json utilisation_json(const std::vector<RankMetrics>& ranks) {
+  std::map<std::string, std::pair<double, double>> seconds;  // computing, in all
+  for (const RankMetrics& of : ranks) {
+    auto& [computes, all] = seconds[of.role];
+    computes += of.time_s - of.wait_s;
+    all += of.time_s;
+  }
+  JsonObject roles;
+  for (const auto& [role, of] : seconds) {
+    roles.emplace_back(role, of.second > 0 ? of.first / of.second : 0.0);
+  }
+  return roles;
+}
+
 }  // namespace
 
 Json counts_by_expert(const std::vector<std::vector<double>>& counts) {
@@ -83,13 +98,18 @@ Json to_json(const StepMetrics& metrics) {
   if (!metrics.ranks.empty()) {
     JsonArray ranks;
     for (const RankMetrics& of : metrics.ranks) {
-      ranks.push_back(JsonObject{{"rank", int64_t{of.rank}},
-                                 {"host", of.host},
-                                 {"time_s", of.time_s},
-                                 {"wait_s", of.wait_s},
-                                 {"tokens", of.tokens}});
+      JsonObject rank{{"rank", int64_t{of.rank}},
+                      {"host", of.host},
+                      {"time_s", of.time_s},
+                      {"wait_s", of.wait_s},
+                      {"tokens", of.tokens}};
+      if (!of.role.empty()) rank.emplace_back("role", of.role);
+      ranks.emplace_back(std::move(rank));
     }
     object.emplace_back("ranks", Json(std::move(ranks)));
+    if (!metrics.ranks.front().role.empty()) {
+      object.emplace_back("utilisation", utilisation_json(metrics.ranks));
+    }
   }
   if (metrics.eval_loss) object.emplace_back("eval_loss", *metrics.eval_loss);
   if (metrics.z_loss) object.emplace_back("z_loss", *metrics.z_loss);

@@ -80,12 +80,16 @@ void take(MetricsHistory& history, const StepAxis& heat, const StepLine& line) {
   for (const auto& [name, share] : line.prediction) {
     history.prediction.try_emplace(name, history.axis).first->second.add(step, 100 * share);
   }
+  for (const auto& [name, share] : line.utilisation) {
+    history.utilisation.try_emplace(name, history.axis).first->second.add(step, 100 * share);
+  }
   add_all(line.busy, history.busy_s);
   add_all(line.stall_s, history.stall_s);
   add_all(line.cpu_s, history.cpu_s);
   if (!line.limit.empty()) ++history.limits[line.limit];
   refuse_many(history.busy.size(), kMostResources, "resources in busy");
   refuse_many(history.prediction.size(), kMostResources, "measures in prediction");
+  refuse_many(history.utilisation.size(), kMostResources, "roles in utilisation");
   refuse_many(history.stall_s.size(), kMostResources, "resources in stall_s");
   refuse_many(history.cpu_s.size(), kMostResources, "kinds in cpu_s");
   refuse_many(history.limits.size(), kMostResources, "resources in limit");

@@ -21,6 +21,7 @@ struct MetricsHistory {
   Series loss, aux_loss, z_loss, grad_norm, lr, tokens_per_s, bound_pct, hit_pct, late_load_s;
   std::map<std::string, Series> busy;             // by resource, in percent of the step's time
   std::map<std::string, Series> prediction;       // by measure, in percent
+  std::map<std::string, Series> utilisation;      // by role of ranks, in percent
   std::map<std::string, double> busy_s, stall_s;  // by resource, in all
   std::map<std::string, int64_t> limits;          // by resource: steps that it bounded
   std::map<std::string, double> cpu_s;            // of workers, by what they did

@@ -41,6 +41,18 @@ std::vector<ChartLine> prediction_lines(const MetricsHistory& m) {
   return lines;
 }
 
+std::vector<ChartLine> utilisation_lines(const MetricsHistory& m) {
+  std::vector<ChartLine> lines;
+  for (const auto& [name, text] : {std::pair("attention", "ranks with attention"),
+                                   std::pair("experts", "ranks with experts")}) {
+    const auto found = m.utilisation.find(name);
+    if (found == m.utilisation.end() || found->second.empty()) continue;
+    const int colour = static_cast<int>(lines.size());
+    lines.push_back({text, &found->second, colour, colour % 2 == 1});
+  }
+  return lines;
+}
+
 std::vector<ChartLevel> level_of_option(const RunHistory& run, const char* name,
                                         const std::string& label) {
   const std::string text = run.option(name);
@@ -154,6 +166,15 @@ std::vector<LineChart> developers_charts(const MetricsHistory& m) {
                       .unit = "% that came true",
                       .about = "How much of the routing was known before the router of a layer "
                                "had run.",
+                      .lines = std::move(lines),
+                      .from_zero = true});
+  }
+  if (auto lines = utilisation_lines(m); !lines.empty()) {
+    charts.push_back({.id = "utilisation",
+                      .title = "Utilisation by role",
+                      .unit = "% of the step",
+                      .about = "How much of a step the ranks of a role compute, on average. The "
+                               "rest is waiting for other ranks.",
                       .lines = std::move(lines),
                       .from_zero = true});
   }

@@ -41,6 +41,7 @@ StepLine::Named* named_of(std::string_view key, StepLine& line) {
   if (key == "stall_s") return &line.stall_s;
   if (key == "cpu_s") return &line.cpu_s;
   if (key == "prediction") return &line.prediction;
+  if (key == "utilisation") return &line.utilisation;
   return nullptr;
 }
 
@@ -61,6 +62,7 @@ void clear(StepLine& line) {
   line.stall_s.clear();
   line.cpu_s.clear();
   line.prediction.clear();
+  line.utilisation.clear();
   line.limit.clear();
   line.expert_load.clear();
   line.residency.clear();

@@ -27,6 +27,7 @@ struct StepLine {
   using Named = std::vector<std::pair<std::string, double>>;
   Named busy, stall_s, cpu_s;
   Named prediction;   // shares, by measure
+  Named utilisation;  // shares, by role of ranks
   std::string limit;  // empty if there is none
   std::vector<double> expert_load, residency;
 };

@@ -19,6 +19,7 @@ struct RankMetrics {
   std::string host;
   double time_s = 0, wait_s = 0;  // of the step; of these, waiting for other ranks
   int64_t tokens = 0;             // of its micro-batches
+  std::string role = {};          // with zebra: "attention" or "experts"
 };
 
 /// Of a step: shares, 0 to 1; none: there was nothing to foretell, or nothing foretold it.

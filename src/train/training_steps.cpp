@@ -13,6 +13,7 @@
 #include "base/setting.h"
 #include "base/stop.h"
 #include "base/system.h"
+#include "budget/zebra_choice.h"
 #include "state/state_digest.h"
 #include "train/decision_journal.h"
 #include "train/due.h"
@@ -217,7 +218,8 @@ void TrainingRun::record_ranks(const StepResult& result, StepMetrics& m) {
     }
   }
   for (const RankStep& step : result.ranks) {
-    m.ranks.push_back({step.rank, step.host, step.time_s, step.wait_s, step.tokens});
+    m.ranks.push_back({step.rank, step.host, step.time_s, step.wait_s, step.tokens,
+                       role_of(model_.plan.shards, step.rank)});
     for (size_t to = 0; to < step.sent_bytes.size(); ++to) {
       if (static_cast<int32_t>(to) == step.rank) continue;
       const std::string link = std::to_string(step.rank) + "/host->" + std::to_string(to) + "/host";

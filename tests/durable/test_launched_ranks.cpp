@@ -212,6 +212,79 @@ TEST_CASE("launched ranks: a killed one ends all\\, and the run goes on from the
   }
 }
 
+/// A cost table by which everything takes that long.
+std::string even_table(const std::string& seconds) {
+  std::string entries;
+  for (const char* kind :
+       {"embed", "attention", "mlp", "dispatch", "experts", "combine", "head", "norm", "update"}) {
+    for (const char* phase : {"forward", "backward"}) {
+      for (const char* dtype : {"f32", "bf16"}) {
+        if (!entries.empty()) entries += ", ";
+        entries += std::string(R"({"kind": ")") + kind + R"(", "phase": ")" + phase +
+                   R"(", "dtype": ")" + dtype + R"(", "units": [100000], "seconds": [)" + seconds +
+                   "]}";
+      }
+    }
+  }
+  return R"({"format": "hearth-costs-1", "device": "host", "machine": "a test", "made": "now",
+    "entries": [)" +
+         entries + R"(], "links": []})";
+}
+
+TEST_CASE("launched ranks: attention and experts apart\\, the bits of one rank") {
+  const Launched f;
+  write_file_atomically(f.tiny.d / "slow.json", even_table("1e-4"));
+  for (const Words& method : {Words{}, Words{"--method", "lora", "--lora-dropout", "0.1"}}) {
+    const std::string kind = method.empty() ? "full" : "lora";
+    REQUIRE(f.tiny.run(f.tiny.command(f.train(kind, 6, method))).code == 0);
+    const Outcome expected = f.tiny.outcome(kind);
+    Words more = method;
+    more.insert(more.end(), {"--attention-ranks", "2", "--rank-devices",
+                             "2-3=host:costs=" + (f.tiny.d / "slow.json")});
+    const Ended ended = f.run_on(4, f.train(kind + "4", 6, more, "zebra"));
+    INFO(kind << ": " << ended.err);
+    REQUIRE(ended.code == 0);
+    const Outcome found = f.tiny.outcome(kind + "4");
+    CHECK(found.root == expected.root);
+    CHECK(found.model == expected.model);
+    const std::string run = f.tiny.d / (kind + "4");
+    const Json plan = parse_json(read_file(run + "/plan.json"), "the plan");
+    const JsonArray& costs = plan.find("zebra")->find("rank_costs")->as_array();
+    REQUIRE(costs.size() == 1);  // of two ranks that are alike
+    CHECK(costs[0].find("rank")->as_int() == 2);
+    const Json line = parse_json(metrics_lines(run).back(), "a line");
+    CHECK(line.find("ranks")->as_array()[0].find("role")->as_string() == "attention");
+    CHECK(line.find("ranks")->as_array()[3].find("role")->as_string() == "experts");
+    const Json& use = *line.find("utilisation");
+    for (const char* role : {"attention", "experts"}) {
+      CHECK(use.find(role)->as_double() >= 0);
+      CHECK(use.find(role)->as_double() <= 1);
+    }
+  }
+}
+
+TEST_CASE("launched ranks: a killed one of either role\\, and others of both go on") {
+  const Launched f;
+  REQUIRE(f.tiny.run(f.tiny.command(f.train("whole", 150))).code == 0);
+  for (const int killed : {1, 3}) {
+    const std::string out = "run" + std::to_string(killed), run = f.tiny.d / out;
+    const Words words = f.train(out, 150, {"--attention-ranks", "2"}, "zebra");
+    Process process(test_launcher(), f.start({{4, {}, words}}));
+    REQUIRE(process.wait_until([&] { return has_steps(run, 60); }));
+    const pid_t id = process_of(run, killed);
+    REQUIRE(id > 0);
+    ::kill(id, SIGKILL);
+    const Ended ended = process.wait(30);
+    INFO("rank " << killed << ": " << ended.err);
+    CHECK(ended.code > 0);
+    CHECK(ended.code != 75);
+    const auto& [ranks, attention] = killed == 1 ? std::pair(3, "1") : std::pair(3, "2");
+    CHECK(f.run_on(ranks, f.train(out, 150, {"--attention-ranks", attention}, "zebra")).code == 0);
+    CHECK(f.tiny.outcome(out).root == f.tiny.outcome("whole").root);
+    CHECK(f.tiny.outcome(out).model == f.tiny.outcome("whole").model);
+  }
+}
+
 /// The numbers of the file operations of a run in files of its states, from 1.
 std::vector<int64_t> calls_of_saves(const std::string& log) {
   std::vector<int64_t> numbers;

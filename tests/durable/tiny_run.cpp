@@ -61,7 +61,8 @@ std::string lasting_part(const Json& line) {
                                              "late_load_s",
                                              "expert_hit_rate",
                                              "residency",
-                                             "ranks"};
+                                             "ranks",
+                                             "utilisation"};
   // Where weights travel, what a device holds from the steps before need not be loaded again.
   const Json* const residency = line.find("residency");
   const bool travels =

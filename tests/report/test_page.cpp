@@ -104,6 +104,23 @@ TEST_CASE("what was foretold is drawn, if the metrics have it") {
   CHECK(page.text.find("bytes that devices needed") == std::string::npos);  // nothing is known
 }
 
+TEST_CASE("the utilisation of both roles is drawn, if the metrics have it") {
+  RunFiles f;
+  f.write_run();
+  CHECK_FALSE(checked_page(page_of(f)).ids.contains("utilisation"));
+  std::string lines;
+  for (int64_t step = 1; step <= 2; ++step) {
+    std::string line = metrics_line(step, "2");
+    line.insert(line.rfind('}'), R"(, "utilisation": {"attention": 0.75, "experts": 0.5})");
+    lines += line;
+  }
+  f.write("metrics.jsonl", lines);
+  const Page page = checked_page(page_of(f));
+  CHECK(page.ids.contains("utilisation"));
+  CHECK(page.text.find("ranks with attention") != std::string::npos);
+  CHECK(page.text.find("ranks with experts") != std::string::npos);
+}
+
 TEST_CASE("the predicted and the executed timeline of a step, and seconds by kind") {
   RunFiles f;
   f.write_run();

@@ -30,8 +30,8 @@ bool same(const StepLine& a, const StepLine& b) {
          same(a.bound_pct, b.bound_pct) && same(a.peak_rss_bytes, b.peak_rss_bytes) &&
          same(a.peak_device_bytes, b.peak_device_bytes) && a.is_finite == b.is_finite &&
          a.busy == b.busy && a.stall_s == b.stall_s && a.cpu_s == b.cpu_s &&
-         a.prediction == b.prediction && a.limit == b.limit && a.expert_load == b.expert_load &&
-         a.residency == b.residency;
+         a.prediction == b.prediction && a.utilisation == b.utilisation && a.limit == b.limit &&
+         a.expert_load == b.expert_load && a.residency == b.residency;
 }
 
 std::string whole_line() {

@@ -7,8 +7,8 @@
 #include "base/sanitized.h"
 #include "budget/plan_report.h"
 #include "runtime/shared_parameters.h"
-#include "support/stored_tensors.h"
 #include "train/faulty_rank.h"
+#include "train/one_sided_routing.h"
 #include "train/planned_run.h"
 #include "train/ranks_fixture.h"
 
@@ -21,16 +21,6 @@ void check_bits(RanksFixture& f, const TrainedWith& with, int64_t shards,
   std::vector<RanksFixture::Way> ways;
   for (const auto& [ranks, expert_ranks] : sharing) ways.push_back({ranks, "ep", expert_ranks});
   f.check_bits(with, shards, ways);
-}
-
-/// All routers of a model choose the same experts: the first ones.
-void make_routing_one_sided(const std::string& model) {
-  edit(model, [](std::vector<StoredTensor>& tensors) {
-    for (StoredTensor& tensor : tensors) {
-      const bool router = tensor.entry.name.ends_with(".gate.weight");
-      if (router) std::fill(tensor.data.begin(), tensor.data.end(), '\0');
-    }
-  });
 }
 
 }  // namespace

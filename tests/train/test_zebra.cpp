@@ -1,4 +1,5 @@
 // Ranks of which some compute attention and the others experts (--parallel zebra): the bits of one rank.
+#include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 
 #include "base/json.h"
@@ -6,6 +7,7 @@
 #include "budget/plan_report.h"
 #include "runtime/shared_parameters.h"
 #include "train/faulty_rank.h"
+#include "train/one_sided_routing.h"
 #include "train/planned_run.h"
 #include "train/ranks_fixture.h"
 
@@ -37,8 +39,129 @@ TEST_CASE("zebra: several shards a rank\\, groups and recompute change no bit") 
   RanksFixture().check_groups({3, "zebra", 2});
 }
 
+TEST_CASE("zebra: ranks whose experts get no token\\, and one with all experts") {
+  RanksFixture f;
+  for (const TrainedWith& with : {kFull, kLora}) {
+    make_routing_one_sided(f.dir / with.family);  // two of 6 experts have all tokens
+    check_bits(f, with, 2, {{4, 1}, {4, 2}, {2, 1}});
+    if (kSanitized) return;
+    f.set_expert_shift(
+        {with.family == kFull.family ? std::vector<int32_t>{1, 0, 2} : std::vector<int32_t>{2, 1}});
+    check_bits(f, with, 2, {{4, 2}});  // these move, and expert ranks get no token
+    f.set_expert_shift(std::vector<int32_t>());
+  }
+}
+
 TEST_CASE("zebra: a run goes on with other roles") {
   RanksFixture().check_path(kFull, {{4, "zebra", 2}, {3, "zebra", 1}, {4, "ep"}, {6, "zebra", 4}});
+}
+
+namespace {
+
+/// Ranks, how many of them compute attention, and how many share the experts in each group.
+struct Groups {
+  int64_t ranks, attention, expert_ranks;
+};
+
+TrainConfig config_of(RanksFixture& f, const TrainedWith& with, const Groups& groups,
+                      const std::string& out) {
+  f.set_mode("zebra", groups.attention);
+  TrainConfig config = f.config_of(with, out, 4, groups.ranks);
+  config.expert_ranks = groups.expert_ranks;
+  return config;
+}
+
+}  // namespace
+
+TEST_CASE("zebra: groups beside each other have the bits of one rank") {
+  RanksFixture f;
+  const auto check = [&](const TrainedWith& with, const std::vector<Groups>& ways) {
+    const RunBits expected = f.bits_of(with, 4, 1);
+    REQUIRE(expected.steps.size() == 3);
+    for (const Groups& groups : ways) {
+      INFO(text_of(with, {}) << " on " << groups.ranks << " ranks, " << groups.attention << ", "
+                             << groups.expert_ranks);
+      const TrainConfig config = config_of(f, with, groups, "run");
+      CHECK(f.bits_of(config) == expected);
+      remove_tree(config.out);
+    }
+  };
+  if (kSanitized) return check(kLora, {{4, 2, 1}});
+  check(kFull, {{4, 2, 1}, {6, 2, 2}, {6, 4, 1}, {8, 4, 2}, {8, 4, 1}});
+  check(kLora, {{4, 2, 1}, {6, 2, 2}});
+  check({"tied", {}, ComputeChoice::bf16}, {{6, 2, 2}});
+  f.set_expert_shift({{2, 0, 1}});
+  check(kFull, {{8, 4, 2}, {6, 2, 2}});
+  f.set_expert_shift(std::nullopt);
+  check(kFull, {{8, 4, 2}});
+}
+
+TEST_CASE("zebra: each group has all experts\\, and a run goes on with other groups") {
+  RanksFixture f;
+  const TrainConfig config = config_of(f, kFull, {6, 2, 2}, "run");
+  RecordingReporter reporter;
+  const PlannedRun run(config, open_model(config), reporter);
+  const Json plan = plan_json(run.model, run.times, run.model.plan.places);
+  const JsonArray& ranks = plan.find("ranks")->as_array();
+  const auto experts = [&](size_t rank) {
+    return ranks[rank].find("experts")->as_array()[0].dump();
+  };
+  CHECK(experts(0) == "[]");
+  CHECK(experts(2) == "[0, 1, 2]");
+  CHECK(experts(3) == "[3, 4, 5]");
+  CHECK(experts(4) == "[0, 1, 2]");
+  CHECK(experts(5) == "[3, 4, 5]");
+  CHECK(ranks[1].find("shards")->dump() == "[2, 3]");
+
+  const RankShards shards = run.model.plan.shards;
+  CHECK(shards.groups() == 2);
+  const std::vector<std::vector<int32_t>> groups = {{0, 2, 3}, {1, 4, 5}};
+  for (const std::vector<int32_t>& group : groups) {
+    for (const int32_t rank : group) {
+      for (int32_t position = 0; position < 3; ++position) {
+        CHECK(shards.member(rank, position) == group[static_cast<size_t>(position)]);
+      }
+      CHECK(group[static_cast<size_t>(shards.position_of(rank))] == rank);
+    }
+  }
+
+  TrainConfig whole = f.config_of(kFull, "whole", 4, 1);
+  REQUIRE(f.run(whole) == ExitCode::done);
+  TrainConfig parts = config_of(f, kFull, {6, 2, 2}, "parts");
+  REQUIRE(f.run_until(parts, 1) == ExitCode::stopped);
+  parts = config_of(f, kFull, {4, 2, 1}, "parts");
+  REQUIRE(f.run_until(parts, 2) == ExitCode::stopped);
+  parts = config_of(f, kFull, {4, 2, 0}, "parts");
+  REQUIRE(f.run(parts) == ExitCode::done);
+  CHECK(f.root("parts") == f.root("whole"));
+  CHECK(f.result("parts") == f.result("whole"));
+}
+
+TEST_CASE("zebra: metrics say how busy the ranks of either role are") {
+  RanksFixture f;
+  f.set_mode("zebra", 1);
+  REQUIRE(f.run(f.config_of(kFull, "run", 3, 3)) == ExitCode::done);
+  for (const std::string& text : f.lines("run/metrics.jsonl")) {
+    const Json line = parse_json(text, "a line");
+    const JsonArray& ranks = line.find("ranks")->as_array();
+    REQUIRE(ranks.size() == 3);
+    double computes[2] = {0, 0}, all[2] = {0, 0};
+    for (size_t rank = 0; rank < 3; ++rank) {
+      const size_t role = rank == 0 ? 0 : 1;
+      CHECK(ranks[rank].find("role")->as_string() == (role == 0 ? "attention" : "experts"));
+      all[role] += ranks[rank].find("time_s")->as_double();
+      computes[role] +=
+          ranks[rank].find("time_s")->as_double() - ranks[rank].find("wait_s")->as_double();
+    }
+    const Json& use = *line.find("utilisation");
+    CHECK(use.find("attention")->as_double() == Catch::Approx(computes[0] / all[0]));
+    CHECK(use.find("experts")->as_double() == Catch::Approx(computes[1] / all[1]));
+    CHECK(use.find("experts")->as_double() > 0);
+  }
+  f.set_mode("dp");
+  REQUIRE(f.run(f.config_of(kFull, "dp", 3, 3)) == ExitCode::done);
+  CHECK(f.lines("dp/metrics.jsonl").front().find("role") == std::string::npos);
+  CHECK(f.lines("dp/metrics.jsonl").front().find("utilisation") == std::string::npos);
 }
 
 TEST_CASE("zebra: the plan says who does what\\, and a rank has no more than that") {
@@ -90,6 +213,9 @@ TEST_CASE("zebra: what does not go together is refused") {
     c.attention_ranks = 3;
     c.logical_shards = {};
   });
+  refused("2 expert ranks and 2 attention ranks make no groups",
+          [](TrainConfig& c) { c.expert_ranks = 3; });
+  refused("; 1 and 2 would do", [](TrainConfig& c) { c.expert_ranks = 3; });
   refused("needs several ranks", [](TrainConfig& c) { c.thread_ranks = 1; });
   refused("fewer than the 7 ranks", [](TrainConfig& c) {
     c.thread_ranks = 8;

@@ -8,7 +8,7 @@
 //   unchecked-chunks, unchecked-manifest, trust-newest   digests that a load compares
 //   content-not-compared, option-change-ignored          content that a resume compares
 //   update-does-not-wait, save-takes-changed-memory      waits that keep a save consistent
-//   ranks-share-no-disk                                  thread ranks save as those of other hosts
+//   ranks-share-no-disk                                  thread ranks save and load as those of other hosts
 #pragma once
 
 #include <string_view>

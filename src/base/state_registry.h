@@ -26,7 +26,7 @@ struct StateView {
   std::span<std::byte> bytes;
   Place place = kHostPlace;
   PlaceMemory* memory = &host_memory();
-  /// The rank that writes the tensor into a saved state; kThisRank: this process does.
+  /// The rank that writes the tensor into a saved state, or reads it; kThisRank: this process.
   int32_t writer = kThisRank;
   /// Of a tensor that another rank owns: the digest of its bytes, as that rank took it. Null: the
   /// bytes of `memory` have it.

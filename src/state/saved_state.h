@@ -1,4 +1,4 @@
-// A saved state on disk: opening, checking and loading it (docs/checkpoint-format.md).
+// A saved state on disk: opening and checking it (docs/checkpoint-format.md).
 //
 //   RUN_DIR/state/step-00000100/   safetensors files of components, manifest.json
 //
@@ -12,7 +12,6 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "base/state_registry.h"
 #include "checkpoint/safetensors.h"
 #include "state/state_digest.h"
 #include "state/state_directory.h"
@@ -47,15 +46,5 @@ std::vector<SafetensorsFile> open_weights(const SavedState& state);
 /// Checks one state directory: the manifest, file sizes, the hash of every byte, and the content
 /// digests. DamagedState or NewerState.
 SavedState verify_state(const std::string& directory);
-
-/// Fills the memory of the registry from a state: calls `prepare` of every component, fills all
-/// views, then calls every `restored`. Storage error if components, views, types or shapes differ
-/// from the registry's. DamagedState if a file cannot be read or a digest differs; the memory is
-/// then partly overwritten and must not be used.
-void load_state(const StateRegistry& registry, const SavedState& state);
-
-/// Fills the memory of the registry's weights alone, and calls their `restored`. The state's other
-/// files are not read. Errors as load_state.
-void load_weights(const StateRegistry& registry, const SavedState& state);
 
 }  // namespace hearth

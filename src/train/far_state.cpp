@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
-#include "base/error.h"
+#include "base/error_format.h"
 #include "base/json.h"
+#include "base/stop.h"
 
 namespace hearth {
 
@@ -31,8 +33,14 @@ class FarState::FarView final : public PlaceMemory {
     if (target == address()) filled_ = Hasher();
     filled_.update(source.data(), source.size());
     is_filled_ = true;
+    was_read_.reset();
   }
-  bool holds(const Digest& digest) const { return !is_filled_ || filled_.digest() == digest; }
+  /// The owner has read it.
+  void set_read(const Digest& digest) { was_read_ = digest; }
+  bool holds(const Digest& digest) const {
+    if (was_read_) return *was_read_ == digest;
+    return !is_filled_ || filled_.digest() == digest;
+  }
 
  private:
   void ask(StateRequest::Kind kind, const std::byte* from, size_t bytes) {
@@ -42,6 +50,7 @@ class FarState::FarView final : public PlaceMemory {
 
   StateChannel& channel_;
   const size_t view_;
+  std::optional<Digest> was_read_;
   Hasher filled_;  // of what was written since the first byte was
   bool is_filled_ = false;
 };
@@ -50,6 +59,8 @@ FarState::FarState(RankTeam& team, const ParameterTable& table, const Owners& ow
                    std::vector<bool> writes)
     : world_(team.world()),
       writes_(std::move(writes)),
+      reads_(writes_.size()),
+      answers_(writes_.size()),
       owner_(table.tensors().size()),
       index_(table.tensors().size()),
       count_(static_cast<size_t>(team.size())),
@@ -80,7 +91,7 @@ void FarState::show(TensorId id, CopyRole role, size_t bytes, StateView& view) c
   view.bytes = {FarView::address(), bytes};
   view.memory = views_[rank][at].get();
   view.digest = &digests_[rank][at];
-  if (writes_[rank]) view.writer = owner_[tensor];
+  if (reaches_files(rank)) view.writer = owner_[tensor];
 }
 
 void FarState::take_digests(RankTeam& team) {
@@ -105,6 +116,70 @@ void FarState::require_arrived() const {
                    "state: rank " + std::to_string(rank) + " does not hold what was read for it");
     }
   }
+}
+
+/// A state before this one may have been damaged.
+void FarState::begin_reading(const SavedState& state) {
+  for (size_t rank = 1; rank < channels_.size(); ++rank) {
+    if (answers_[rank]) hear_read(rank);
+  }
+  loaded_ = state.directory;
+  is_loading_ = true;
+  const Json named(JsonObject{{"directory", state.directory}, {"root", state.digest.root.hex()}});
+  for (size_t rank = 1; rank < channels_.size(); ++rank) {
+    channels_[rank].ask({.kind = StateRequest::Kind::load});
+    channels_[rank].send_text(named.dump());
+  }
+  for (size_t rank = 1; rank < channels_.size(); ++rank) {
+    reads_[rank] = channels_[rank].receive_text() == kReads;
+    answers_[rank] = reads_[rank];
+  }
+}
+
+std::string FarState::hear_read(size_t rank) {
+  const auto look = [this] {
+    try {
+      leave_if_stopped("saved state was read");
+    } catch (const Error& stopped) {
+      throw world_.fail(stopped);  // before the operation is given up
+    }
+  };
+  answers_[rank] = false;
+  std::string wrong = channels_[rank].receive_text(look);
+  if (!wrong.empty()) return wrong;
+  std::vector<Digest>& of = digests_[rank];
+  channels_[rank].receive({reinterpret_cast<std::byte*>(of.data()), of.size() * sizeof(Digest)});
+  for (size_t view = 0; view < of.size(); ++view) views_[rank][view]->set_read(of[view]);
+  return {};
+}
+
+/// All answer before an error is raised.
+void FarState::end_reading() {
+  std::optional<DamagedState> damaged;
+  for (size_t rank = 1; rank < channels_.size(); ++rank) {
+    if (!answers_[rank]) continue;
+    const std::string wrong = hear_read(rank);
+    if (wrong.empty() || damaged) continue;
+    const Json json = parse_json(wrong, "what a rank could not read");
+    const auto number = static_cast<int32_t>(rank);
+    damaged.emplace(
+        loaded_, json.find("file")->as_string(),
+        named_rank(number, world_.host(number)) + ": " + json.find("reason")->as_string());
+  }
+  if (damaged) throw *damaged;
+}
+
+void FarState::end_load() {
+  end();
+  is_loading_ = false;
+}
+
+std::vector<int32_t> FarState::readers() const {
+  std::vector<int32_t> ranks{0};
+  for (size_t rank = 1; rank < reads_.size(); ++rank) {
+    if (reads_[rank]) ranks.push_back(static_cast<int32_t>(rank));
+  }
+  return ranks;
 }
 
 void FarState::begin(const std::string& /*directory*/) {

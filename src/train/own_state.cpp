@@ -2,12 +2,15 @@
 
 #include <exception>
 #include <new>
+#include <optional>
 #include <system_error>
 #include <utility>
 
 #include "base/json.h"
+#include "base/planted.h"
 #include "base/raised_error.h"
 #include "state/state_directory.h"
+#include "state/state_load.h"
 
 namespace hearth {
 
@@ -30,6 +33,17 @@ std::string text_of(const std::vector<StateFile>& files) {
         {"component", file.component}, {"bytes", file.bytes}, {"chunks", std::move(chunks)}});
   }
   return Json(JsonObject{{"files", std::move(list)}}).dump();
+}
+
+/// What rank 0 loads, if this rank finds the same at the same path: on the same disk, or a copy.
+std::optional<SavedState> find_state(const Json& named) {
+  if (planted("ranks-share-no-disk")) return std::nullopt;
+  try {
+    SavedState state = open_state(named.find("directory")->as_string());
+    if (state.digest.root.hex() == named.find("root")->as_string()) return state;
+  } catch (const Error&) {  // not there, or another one
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -65,12 +79,32 @@ void OwnState::tell_digests() {
   send(digests);
 }
 
-void OwnState::be_filled() {
+void OwnState::read_part(const std::string& named) {
+  const std::optional<SavedState> state = find_state(parse_json(named, "what rank 0 loads"));
+  channel_.send_text(state ? kReads : kNotThere);
+  if (!state) return;
+  std::vector<Digest> digests;
+  try {
+    digests = load_part(registry_, *state, [this] { team_.world().beat(); });
+  } catch (const DamagedState& damage) {
+    return channel_.send_text(
+        Json(JsonObject{{"file", damage.file}, {"reason", damage.reason}}).dump());
+  }
+  channel_.send_text("");
+  channel_.send(
+      {reinterpret_cast<const std::byte*>(digests.data()), digests.size() * sizeof(Digest)});
+}
+
+void OwnState::load() {
   const Away away(team_.world());
   const std::vector<StateView> views = views_of(registry_);
   std::vector<std::byte> piece;
   for (StateRequest request = channel_.hear(); request.kind != StateRequest::Kind::end;
        request = channel_.hear()) {
+    if (request.kind == StateRequest::Kind::load) {
+      read_part(channel_.receive_text());
+      continue;
+    }
     HEARTH_CHECK(request.kind == StateRequest::Kind::fill, "state: another request in a load");
     piece.resize(request.bytes);
     channel_.receive({piece.data(), piece.size()});
@@ -125,8 +159,7 @@ void OwnState::serve(int64_t step) {
       }
       case StateRequest::Kind::write: channel_.send_text(write_files(step)); break;
       case StateRequest::Kind::fill:
-        HEARTH_CHECK(false, "state: memory is filled in a save");
-        break;
+      case StateRequest::Kind::load: HEARTH_CHECK(false, "state: a load in a save"); break;
       case StateRequest::Kind::end: return;
     }
   }

@@ -1,5 +1,5 @@
-// What a rank other than 0 owns of the state: it answers rank 0, and writes files of its own while
-// steps go on.
+// What a rank other than 0 owns of the state: it answers rank 0, reads its part when a run resumes, and
+// writes files of its own while steps go on.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,9 @@ class OwnState {
 
   /// Tells rank 0 the digests (FarState::take_digests).
   void tell_digests();
-  /// Rank 0 fills the memory of views, until it says so. The channel is about no step yet.
-  void be_filled();
+  /// Reads its part of the state that rank 0 names, if it finds that. Else rank 0 fills the memory of
+  /// views. Until rank 0 ends it. The channel is about no step yet.
+  void load();
   /// Begins to do what rank 0's save of the state of this step asks for, on a thread of its own. The
   /// save before it has ended. Numeric error if a weight is not finite.
   void begin_save(int64_t step);
@@ -39,6 +40,8 @@ class OwnState {
 
  private:
   void send(const std::vector<Digest>& digests);
+  /// Answers StateRequest::load.
+  void read_part(const std::string& named);
   /// Answers rank 0 until the save is over.
   void serve(int64_t step);
   /// The text that answers StateRequest::write.

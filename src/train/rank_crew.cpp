@@ -117,13 +117,17 @@ void RankCrew::register_state(Session& session, StateRegistry& registry) {
   session.register_state(registry, state_.get());
 }
 
-void RankCrew::begin_load() { send_order(*leader_, {.kind = Order::Kind::fill}); }
+OtherReaders& RankCrew::begin_load() {
+  send_order(*leader_, {.kind = Order::Kind::load});
+  return *state_;
+}
 
-void RankCrew::end_load(Session& session) {
-  state_->end();
+std::vector<int32_t> RankCrew::end_load(Session& session) {
+  state_->end_load();
   session.shared()->spread();
   state_->take_digests(*leader_);
   state_->require_arrived();
+  return state_->readers();
 }
 
 void RankCrew::begin_step(const StepNumbers& numbers, SamplerCursor cursor) {

@@ -39,10 +39,11 @@ class RankCrew {
   // What all ranks do next. Each raises PeerError if a rank has failed.
   /// Once, when the session is made: registers the state of the model, as all ranks have it.
   void register_state(Session& session, StateRegistry& registry);
-  /// Between the two the registry may be loaded. Afterwards all ranks have what they own, and the
-  /// weights that they compute with.
-  void begin_load();
-  void end_load(Session& session);
+  /// Between the two the registry may be loaded (load_state), more than once. Afterwards all ranks have
+  /// what they own, and the weights that they compute with. Returns the ranks that have read by
+  /// themselves.
+  OtherReaders& begin_load();
+  std::vector<int32_t> end_load(Session& session);
   /// The other ranks begin this step, with the data from the cursor on. Rank 0 then runs its own.
   void begin_step(const StepNumbers& numbers, SamplerCursor cursor);
   /// After a step that changed weights: joins what the ranks saw of gradients.

@@ -42,8 +42,8 @@ uint64_t follow_orders(RankTeam& team, const PlacedModel& model, const TrainConf
   while (true) {
     const Order order = receive_order(team);
     switch (order.kind) {
-      case Order::Kind::fill:
-        state.be_filled();
+      case Order::Kind::load:
+        state.load();
         session.shared()->spread();
         state.tell_digests();
         break;

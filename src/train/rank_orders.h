@@ -15,8 +15,8 @@ namespace hearth {
 /// All numbers, so that it is the same bytes everywhere.
 struct Order {
   enum class Kind : int64_t {
-    fill,  // rank 0 loads a state; what this rank owns comes here, then weights from their owners
-    step,  // train it
+    load,     // rank 0 loads a state; this rank gets what it owns, then weights from their owners
+    step,     // train it
     collect,  // weights to rank 0
     digest,   // tell the digests of what this rank owns
     save,     // the state of `step`, beside what comes next

@@ -119,10 +119,10 @@ bool ResumeChoice::ends_early(const SavedState& state) const {
   return ends_early(best.without_best());
 }
 
-SavedState ResumeChoice::load(StateRegistry& registry, SavedState state) {
+SavedState ResumeChoice::load(StateRegistry& registry, SavedState state, OtherReaders* others) {
   while (true) {
     try {
-      load_state(registry, state);
+      load_state(registry, state, others);
       return state;
     } catch (const DamagedState&) {
       std::optional<DamagedState> found;

@@ -8,6 +8,7 @@
 #include "record/journal.h"
 #include "record/run_directory.h"
 #include "record/run_reporter.h"
+#include "state/state_load.h"
 #include "state/state_search.h"
 #include "train/resume.h"
 
@@ -30,8 +31,9 @@ class ResumeChoice {
   /// Without such a state (--final-state off), the journal must say that the run ended at that
   /// step.
   bool has_ended(const std::optional<SavedState>& state) const;
-  /// Loads a state, or the next older intact one if it is damaged. Returns the loaded state.
-  SavedState load(StateRegistry& registry, SavedState state);
+  /// Loads a state, or the next older intact one if it is damaged. Returns the loaded state. `others`:
+  /// as load_state.
+  SavedState load(StateRegistry& registry, SavedState state, OtherReaders* others = nullptr);
   /// Whether the state is in this run directory, not in another that --resume names.
   bool is_ours(const SavedState& state) const;
 

@@ -25,9 +25,10 @@ Bytes room_of(T& value) {
 
 /// Looks, and does not block: the rank's main thread may be in a step, and who waits may be taken for
 /// a rank that waits.
-void StateChannel::wait_for(std::unique_ptr<Pending> operation) {
+void StateChannel::wait_for(std::unique_ptr<Pending> operation, const std::function<void()>& look) {
   for (auto pause = kFirstPause; !operation->reached();
        pause = std::min(2 * pause, kLongestPause)) {
+    if (look) look();
     std::this_thread::sleep_for(pause);
   }
 }
@@ -57,9 +58,9 @@ void StateChannel::send_text(const std::string& text) {
   send({reinterpret_cast<const std::byte*>(text.data()), text.size()});
 }
 
-std::string StateChannel::receive_text() {
+std::string StateChannel::receive_text(const std::function<void()>& look) {
   uint64_t size = 0;
-  receive(room_of(size));
+  wait_for(comm_->receive(next(), 1 - comm_->rank(), room_of(size)), look);
   std::string text(size, '\0');
   receive({reinterpret_cast<std::byte*>(text.data()), text.size()});
   return text;

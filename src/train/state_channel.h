@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@ namespace hearth {
 /// the order of the parameter table, those alone that the rank owns.
 struct StateRequest {
   enum class Kind : int64_t {
+    load,   // a text names a state: read your part of it. Answer: kReads or kNotThere
     fill,   // bytes for a view follow
     read,   // answer: bytes of a view
     write,  // write your files of the state of `step`; answer: a text
@@ -25,6 +27,10 @@ struct StateRequest {
   int64_t step = 0;
   uint64_t view = 0, at = 0, bytes = 0;
 };
+
+/// To StateRequest::load. kReads is followed by a second text: empty, and then by the digests of all
+/// views, or what is wrong with a file.
+inline constexpr char kReads[] = "reads", kNotThere[] = "not there";
 
 /// One end of the channel. One thread at a time uses it. Calls raise PeerError if the run has failed.
 class StateChannel {
@@ -39,11 +45,12 @@ class StateChannel {
   void send(ConstBytes bytes);
   void receive(Bytes bytes);
   void send_text(const std::string& text);
-  std::string receive_text();
+  /// `look` is called while it waits, and may raise.
+  std::string receive_text(const std::function<void()>& look = {});
 
  private:
   CommLabel next() { return {label_.step, label_.number++}; }
-  void wait_for(std::unique_ptr<Pending> operation);
+  void wait_for(std::unique_ptr<Pending> operation, const std::function<void()>& look = {});
 
   std::unique_ptr<Communicator> comm_;
   CommLabel label_;

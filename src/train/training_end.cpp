@@ -10,6 +10,7 @@
 #include "base/stop.h"
 #include "budget/plan_grade.h"
 #include "plan/timeline.h"
+#include "state/state_load.h"
 #include "train/card_rows.h"
 #include "train/result.h"
 #include "train/training_run.h"

@@ -61,7 +61,8 @@ ExitCode TrainingRun::report_end() {
 }
 
 SavedState TrainingRun::restore(const SavedState& chosen) {
-  const SavedState state = resume_->load(registry_, chosen);
+  const SavedState state =
+      resume_->load(registry_, chosen, crew_ ? &crew_->begin_load() : nullptr);
   gradients_.restore(state.extra.find("gradients"), state.directory + "/manifest.json");
   losses_.restore(state.extra.find("losses"), state.directory + "/manifest.json");
   if (const Json* const past = state.extra.find("decisions")) {
@@ -108,11 +109,10 @@ void TrainingRun::open(const std::optional<SavedState>& chosen) {
   routing_.register_state(registry_);
   session_->read_weights();
   std::optional<SavedState> state;
-  if (crew_ && chosen) crew_->begin_load();
   if (chosen) state = restore(*chosen);  // trained tensors; frozen ones stay the checkpoint's
   const SavedState* from = state ? &*state : nullptr;
   const bool ours = state && resume_->is_ours(*state);
-  if (crew_ && state) crew_->end_load(*session_);
+  if (crew_ && state) readers_ = crew_->end_load(*session_);
   frozen_at_start_ = frozen_content(session_->table(), session_->pool());
   identity_.determinism = determinism_record(from, resume_->changes());
   directory_.clean();
@@ -167,9 +167,12 @@ void TrainingRun::open_logs(const SavedState* state) {
   if (state != nullptr) {
     JsonArray list;
     for (const IdentityChange& change : resume_->changes()) list.push_back(change.text);
-    journal.event(
-        "resume",
-        {{"step", progress_.step}, {"state", state->directory}, {"changes", std::move(list)}});
+    JsonObject event{
+        {"step", progress_.step}, {"state", state->directory}, {"changes", std::move(list)}};
+    if (!readers_.empty()) {
+      event.emplace_back("readers", JsonArray(readers_.begin(), readers_.end()));
+    }
+    journal.event("resume", std::move(event));
   } else {
     journal.event("start", {{"steps", *run_.steps}, {"version", build_info().version}});
   }

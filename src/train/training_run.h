@@ -173,6 +173,7 @@ class TrainingRun {
   double step_seconds_ = 0, best_step_s_ = 0;  // over the steps of this process
   int64_t steps_here_ = 0;
   int signal_of_ranks_ = 0;           // that came to one of them, as it told after a step; 0: none
+  std::vector<int32_t> readers_;      // of several ranks: those that read the state by themselves
   std::vector<uint64_t> crew_bytes_;  // that the other ranks took
   std::map<std::string, uint64_t>
       sent_before_;                          // bytes of links between ranks, up to the last step

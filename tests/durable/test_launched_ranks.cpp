@@ -386,6 +386,67 @@ TEST_CASE("launched ranks: without a shared disk\\, all of it lies below rank 0'
   }
 }
 
+TEST_CASE("launched ranks: at a resume each reads its own part of the state\\, if it finds that") {
+  const Launched f;
+  REQUIRE(f.tiny.run(f.tiny.command(f.train("whole", 6))).code == 0);
+  const Outcome expected = f.tiny.outcome("whole");
+  for (const std::string name : {"a", "b"}) std::filesystem::create_directories(f.tiny.d / name);
+  const std::string run = f.tiny.d / "a/run";
+  Words words = f.train("run", 6, {"--keep", "9"});
+  *std::find(words.begin(), words.end(), f.tiny.d / "run") = "run";
+  *std::next(std::find(words.begin(), words.end(), "--save-every")) = "1";
+  // The last two ranks are in another directory, where --out is not there, or in the same.
+  const auto started = [&](int ranks, const std::string& others) {
+    std::vector<Launched::Group> groups{{2, {"-wdir", f.tiny.d / others}, words}};
+    if (ranks > 2) groups.insert(groups.begin(), {ranks - 2, {"-wdir", f.tiny.d / "a"}, words});
+    return hearth::test::run(test_launcher(), f.start(groups));
+  };
+  /// As if the run had been killed behind this step.
+  const auto cut_behind = [&](int64_t step) {
+    std::filesystem::remove_all(run + "/model");
+    for (const int64_t of : steps_of_states(run)) {
+      if (of > step) std::filesystem::remove_all(run + "/state/" + state_directory_name(of));
+    }
+  };
+  const auto check = [&](int ranks, const std::string& others, const std::string& readers) {
+    const Ended ended = started(ranks, others);
+    INFO(ranks << " ranks, " << others << ": " << ended.err);
+    REQUIRE(ended.code == 0);
+    CHECK(last_event(run, "resume").find("readers")->dump() == readers);
+    CHECK(f.tiny.outcome("a/run").root == expected.root);
+    CHECK(f.tiny.outcome("a/run").model == expected.model);
+  };
+  REQUIRE(started(4, "a").code == 0);
+  cut_behind(3);
+  check(4, "a", "[0, 1, 2, 3]");
+  cut_behind(3);
+  check(2, "a", "[0, 1]");
+  cut_behind(2);
+  check(4, "b", "[0, 1]");
+  cut_behind(4);  // of which ranks 0 and 1 wrote parts
+  check(4, "a", "[0, 1, 2, 3]");
+  // What only rank 1 reads is damaged: all end alike, with the file. An older state is used.
+  cut_behind(2);
+  const std::string file = run + "/state/step-00000002/moment1.rank-1.safetensors";
+  const std::string whole = read_file(file);
+  const auto overwrite = [&](const std::string& content) {
+    std::ofstream(file, std::ios::binary) << content;
+  };
+  std::string bad = whole;
+  bad.back() ^= 1;
+  overwrite(bad);
+  const std::string older = run + "/state/step-00000001";
+  std::filesystem::rename(older, f.tiny.d / "older");
+  const Ended ended = started(4, "a");
+  INFO(ended.err);
+  CHECK(ended.code == 4);
+  CHECK(own_lines(ended).size() == 1);  // that no state is left, behind what is wrong with the file
+  CHECK(ended.err.find(file.substr(file.find("run/state")) + ": is damaged") != std::string::npos);
+  std::filesystem::rename(f.tiny.d / "older", older);
+  check(4, "a", "[0, 1, 2, 3]");
+  CHECK(last_event(run, "resume").find("step")->as_int() == 1);
+}
+
 TEST_CASE("launched ranks: a stopped one is noticed") {
   const Launched f;
   const std::string run = f.tiny.d / "run";

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/file_ops.h"
+#include "state/state_load.h"
 #include "state/state_manifest.h"
 #include "state/state_save.h"
 #include "state/state_search.h"

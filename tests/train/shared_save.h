@@ -79,12 +79,46 @@ class SharedSave : public OtherWriters {
   }
   void end() noexcept override { ++ended; }
 
+  /// The digest of the head that the other process tells, and what it owns.
+  Digest& head_digest() { return head_digest_; }
+  const StateRegistry& other() const { return second_; }
+
  private:
   OtherMemory memory_;
   Digest head_digest_;
   StateRegistry second_;
   std::string directory_;
   bool quiet_ = true;
+};
+
+/// The other process of a load, in this one: it reads the head.
+class SharedLoad : public OtherReaders {
+ public:
+  int begun = 0, ended = 0;
+  bool is_reading = false;
+  bool spoils = false;  // what it reads
+
+  explicit SharedLoad(SharedSave& of) : of_(of) {}
+  void begin_reading(const SavedState& state) override {
+    ++begun;
+    directory_ = state.directory;
+  }
+  void end_reading() override {
+    ++ended;
+    is_reading = true;
+    int alive = 0;
+    const std::vector<Digest> read =
+        load_part(of_.other(), open_state(directory_), [&] { ++alive; });
+    is_reading = false;
+    if (alive != 1 || read.size() != 1) throw storage_error("the other process has one tensor");
+    if (spoils) of_.run.head[0] += 1;
+    of_.head_digest() =
+        spoils ? digest_of(of_.run.head.data(), of_.run.head.size() * sizeof(float)) : read[0];
+  }
+
+ private:
+  SharedSave& of_;
+  std::string directory_;
 };
 
 }  // namespace hearth::test

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/file_ops.h"
+#include "state/state_load.h"
 #include "state/state_save.h"
 #include "state/state_search.h"
 #include "support/temporary_directory.h"

@@ -5,6 +5,7 @@
 
 #include "budget/plan_time.h"
 #include "data/samples/row_set.h"
+#include "state/state_load.h"
 #include "state/state_save.h"
 #include "support/planted.h"
 #include "train/lora_fixture.h"

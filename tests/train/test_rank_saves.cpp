@@ -3,6 +3,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <cerrno>
 #include <chrono>
+#include <map>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -242,6 +243,141 @@ TEST_CASE(
   INFO(raised.message);
   CHECK(raised.code == ExitCode::storage);
   CHECK(raised.says("none of it is whole"));
+}
+
+/// The threads that read files of the state of step 2 after its manifest, by file.
+class FileReaders : public PathCalls {
+ public:
+  FileReaders() {
+    on_read = [this](const std::string& path) {
+      const size_t at = path.find(kState);
+      if (at == path.npos || path.ends_with("manifest.json")) return 0;
+      const std::string file = path.substr(at + kState.size());
+      const std::lock_guard lock(mutex_);
+      by_file[file].insert(std::this_thread::get_id());
+      return fails && fails(file) ? -EIO : 0;
+    };
+  }
+  std::function<bool(const std::string& file)> fails = {};
+  std::map<std::string, std::set<std::thread::id>> by_file;
+  /// Of all files of weights and moments.
+  std::set<std::thread::id> of_parts() const {
+    std::set<std::thread::id> all;
+    for (const auto& [file, threads] : by_file) {
+      if (file.starts_with("weights") || file.starts_with("moment")) {
+        all.insert(threads.begin(), threads.end());
+      }
+    }
+    return all;
+  }
+
+ private:
+  const std::string kState = "/state/step-00000002/";
+  std::mutex mutex_;
+};
+
+/// The ranks that the last resume names as readers, as JSON.
+std::string readers_in(const RankSaves& f, const std::string& run) {
+  std::string readers;
+  for (const std::string& line : f.lines(run + "/journal.jsonl")) {
+    const Json event = parse_json(line, "journal");
+    if (event.find("event")->as_string() != "resume") continue;
+    const Json* const all = event.find("readers");
+    readers = all == nullptr ? "none" : all->dump();
+  }
+  return readers;
+}
+
+TEST_CASE("rank saves: at a resume each rank reads its own part") {
+  RankSaves f;
+  REQUIRE(f.run(f.saving("whole")) == ExitCode::done);
+  const auto resumed = [&](int64_t from, int64_t ranks, FileReaders& calls) {
+    TrainConfig config = f.saving("run");
+    const auto set_ranks = [&](int64_t n) {
+      config.thread_ranks = n;
+      config.parallel = n > 1 ? "dp" : "";
+    };
+    set_ranks(from);
+    REQUIRE(f.run_until(config, 2) == ExitCode::stopped);
+    set_ranks(ranks);
+    {
+      const FileCallsOverride guard(calls);
+      REQUIRE(f.run(config) == ExitCode::done);
+    }
+    CHECK(f.root("run") == f.root("whole"));
+    CHECK(f.result("run") == f.result("whole"));
+    const std::string readers = readers_in(f, "run");
+    remove_tree(config.out);
+    return readers;
+  };
+  {
+    FileReaders calls;
+    CHECK(resumed(4, 4, calls) == "[0, 1, 2, 3]");
+    std::set<std::thread::id> owners;
+    for (const std::string rank : {"0", "1", "2", "3"}) {
+      const std::string part = ".rank-" + rank + ".safetensors";
+      const std::set<std::thread::id>& readers = calls.by_file["moment1" + part];
+      CHECK(readers.size() == 1);
+      CHECK(readers == calls.by_file["weights" + part]);
+      owners.insert(readers.begin(), readers.end());
+    }
+    CHECK(owners.size() == 4);
+    CHECK(calls.by_file["progress.safetensors"].size() == 1);
+  }
+  for (const auto& [from, ranks] : {std::pair<int64_t, int64_t>{1, 4}, {4, 2}}) {
+    FileReaders calls;
+    CHECK(resumed(from, ranks, calls) == (ranks == 4 ? "[0, 1, 2, 3]" : "[0, 1]"));
+    CHECK(std::ssize(calls.of_parts()) == ranks);
+  }
+  FileReaders alone;
+  CHECK(resumed(4, 1, alone) == "none");
+  CHECK(alone.of_parts().size() == 1);
+  const PlantedFault apart("ranks-share-no-disk");
+  FileReaders sent;
+  CHECK(resumed(4, 4, sent) == "[0]");
+  CHECK(sent.of_parts().size() == 1);
+}
+
+TEST_CASE("rank saves: what only another rank reads ends all ranks alike where it is damaged") {
+  RankSaves f;
+  TrainConfig config = f.saving("run");
+  REQUIRE(f.run_until(config, 2) == ExitCode::stopped);
+  const std::string named = f.state("run", 2), file = named + "/moment2.rank-1.safetensors";
+  TrainConfig other = f.saving("other");
+  other.resume = ResumeMode::from_directory;
+  other.resume_from = named;
+  const auto refused = [&](const std::string& part) {
+    const Raised raised = raised_by([&] { f.run(other); });
+    INFO(raised.message);
+    CHECK(raised.code == ExitCode::storage);
+    CHECK(raised.says(file + ": " + part));
+    CHECK(file_info(other.out + "/state").kind == FileKind::none);
+  };
+  const std::string whole = read_file(file);
+  std::string bad = whole;
+  bad.back() ^= 1;
+  RankSaves::write(file, bad);
+  refused("is damaged between bytes 0 and");
+  RankSaves::write(file, whole);
+  {  // which rank 0 can read
+    FileReaders calls;
+    const std::thread::id own = std::this_thread::get_id();
+    calls.fails = [&](const std::string& name) {
+      return name == "moment2.rank-1.safetensors" && std::this_thread::get_id() != own;
+    };
+    const FileCallsOverride guard(calls);
+    refused("rank 1 (host ");
+  }
+  REQUIRE(f.run(f.saving("whole")) == ExitCode::done);
+  REQUIRE(f.run(other) == ExitCode::done);
+  CHECK(f.root("other") == f.root("whole"));
+  // Of the same run, an older state is used.
+  RankSaves::write(file, bad);
+  RecordingReporter reporter;
+  REQUIRE(train(config, reporter) == ExitCode::done);
+  REQUIRE(reporter.warnings.size() == 1);
+  CHECK(reporter.warnings[0].find(file + ": ") != std::string::npos);
+  CHECK(f.root("run") == f.root("whole"));
 }
 
 TEST_CASE("rank saves: a state of several ranks is exported as one of one") {

@@ -1,4 +1,6 @@
 // States that several ranks write together: one root, files of each rank, one commit.
+#include <set>
+
 #include "state/state_manifest.h"
 #include "support/path_calls.h"
 #include "support/raises.h"
@@ -63,6 +65,56 @@ TEST_CASE("shared saves: any ranks load them\\, and what is not here goes where 
     SavedRun weights(9);
     load_weights(weights.registry, state);
     CHECK((weights.embedding == run.embedding && weights.head == run.head));
+  }
+}
+
+TEST_CASE("shared saves: what another process reads is checked\\, and not read here") {
+  const TemporaryDirectory out;
+  SavedRun run(3);
+  SharedSave shared(run);
+  shared.save(out.path(), 1);
+  save_state(run.registry, out.path(), 2, 5, kExtra);
+  for (const int64_t step : {1, 2}) {
+    const SavedState state = open_state(out / "state/" + state_directory_name(step));
+    const std::string of_head = step == 1 ? kOfOther : "weights.safetensors";
+    SavedRun into(9);
+    SharedSave both(into);
+    SharedLoad readers(both);
+    {
+      std::set<std::string> here;
+      PathCalls calls;
+      calls.on_read = [&](const std::string& path) {
+        if (!readers.is_reading) here.insert(path.substr(path.rfind('/') + 1));
+        return 0;
+      };
+      const FileCallsOverride guard(calls);
+      load_state(both.first, state, &readers);
+      CHECK_FALSE(here.contains(kOfOther));
+    }
+    CHECK((readers.begun == 1 && readers.ended == 1));
+    CHECK((into.embedding == run.embedding && into.head == run.head));
+    CHECK((into.history == run.history && into.cursor == run.cursor));
+    CHECK(into.restored == 1);
+    const auto refused = [&](const std::string& part) {
+      SavedRun again(9);
+      SharedSave of(again);
+      SharedLoad bad(of);
+      bad.spoils = readers.spoils;
+      const Raised raised = raised_by([&] { load_state(of.first, state, &bad); });
+      INFO(raised.message);
+      CHECK(raised.code == ExitCode::storage);
+      CHECK(raised.says(state.directory + "/" + of_head + ": " + part));
+      CHECK(again.restored == 0);
+    };
+    readers.spoils = true;  // other bytes than those of the file
+    refused("changed after it was checked");
+    readers.spoils = false;
+    const std::string path = state.directory + "/" + of_head, whole = read_file(path);
+    std::string bad = whole;
+    bad.back() ^= 1;
+    overwrite(path, bad);
+    refused("chunk digest mismatch");
+    overwrite(path, whole);
   }
 }
 

@@ -6,6 +6,7 @@
 #include "model/place_fixture.h"
 #include "state/background_save.h"
 #include "state/parameter_state.h"
+#include "state/state_load.h"
 #include "support/temporary_directory.h"
 #include "verdict/weight_change.h"
 

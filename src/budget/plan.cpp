@@ -324,7 +324,8 @@ class PlanMaker {
         places[at].lines.push_back(std::move(line));
       }
       const ComputePlace& of = subject_.places[at];
-      const bool has_collectives = place == kHostPlace && request_.shards.ranks > 1;
+      const bool has_collectives =
+          request_.shards.ranks > 1 && (place == kHostPlace || request_.shards.direct);
       places[at].lines.push_back(
           {{MemoryUse::scratch},
            "scratch of kernels",
@@ -384,13 +385,18 @@ class PlanMaker {
            static_cast<uint64_t>(times) * bytes,
            "derived: those of this rank's experts, " + counted(times, "time") + " more"});
     }
-    const uint64_t staging = staging_bytes(train, subject_.table, shards, subject_.hosts);
-    if (staging == 0) return;
-    places[kHostPlace].lines.push_back({{MemoryUse::sums},
-                                        "gradients from other ranks",
-                                        staging,
-                                        "derived: of the layer with the most of them, and what "
-                                        "goes between devices and other ranks"});
+    const StagingNeed staging = staging_bytes(train, subject_.table, shards, subject_.hosts);
+    const auto add = [&](Place at, uint64_t bytes) {
+      if (bytes == 0) return;
+      places[static_cast<size_t>(at)].lines.push_back(
+          {{MemoryUse::sums},
+           "gradients from other ranks",
+           bytes,
+           "derived: of the layer with the most of them, and what goes between devices and other "
+           "ranks"});
+    };
+    add(kHostPlace, staging.host);
+    add(subject_.hosts, staging.device);
   }
 
   /// Ranks that are threads share the process. As if all had the same devices.

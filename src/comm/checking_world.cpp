@@ -185,6 +185,9 @@ class CheckingWorld final : public World {
     return std::make_unique<CheckedCommunicator>(*world_, std::move(records), std::move(payload),
                                                  sent());
   }
+  std::unique_ptr<Communicator> host_group(std::span<const int32_t> ranks) override {
+    return world_->host_group(ranks);  // of what checks its messages itself
+  }
   PeerError fail(const Error& error) override { return world_->fail(error); }
   void beat() override { world_->beat(); }
   void watch(double silence_s) override { world_->watch(silence_s); }

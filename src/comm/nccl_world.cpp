@@ -221,37 +221,33 @@ class NcclCommunicator final : public Communicator {
 
 class NcclWorld final : public World {
  public:
-  NcclWorld(std::unique_ptr<World> hosts, Device& device, NcclCalls& calls)
-      : World(hosts->rank(), hosts->size()),
-        hosts_(std::move(hosts)),
-        device_(device),
-        calls_(calls) {}
+  NcclWorld(World& hosts, Device& device, NcclCalls& calls)
+      : World(hosts.rank(), hosts.size()), hosts_(hosts), device_(device), calls_(calls) {}
 
-  const std::string& host(int32_t rank) const override { return hosts_->host(rank); }
+  const std::string& host(int32_t rank) const override { return hosts_.host(rank); }
   std::unique_ptr<Communicator> group(std::span<const int32_t> ranks) override {
-    const std::unique_ptr<Communicator> members = hosts_->group(ranks);
+    const std::unique_ptr<Communicator> members = hosts_.host_group(ranks);
     if (members == nullptr) return nullptr;
-    return std::make_unique<NcclCommunicator>(*hosts_, device_, calls_, *members, sent());
+    return std::make_unique<NcclCommunicator>(hosts_, device_, calls_, *members, sent());
   }
   std::unique_ptr<Communicator> host_group(std::span<const int32_t> ranks) override {
-    return hosts_->host_group(ranks);
+    return hosts_.host_group(ranks);
   }
-  PeerError fail(const Error& error) override { return hosts_->fail(error); }
-  void beat() override { hosts_->beat(); }
-  void watch(double silence_s) override { hosts_->watch(silence_s); }
-  void set_away(bool away) override { hosts_->set_away(away); }
+  PeerError fail(const Error& error) override { return hosts_.fail(error); }
+  void beat() override { hosts_.beat(); }
+  void watch(double silence_s) override { hosts_.watch(silence_s); }
+  void set_away(bool away) override { hosts_.set_away(away); }
 
  private:
-  const std::unique_ptr<World> hosts_;
+  World& hosts_;
   Device& device_;
   NcclCalls& calls_;
 };
 
 }  // namespace
 
-std::unique_ptr<World> make_nccl_world(std::unique_ptr<World> hosts, Device& device,
-                                       NcclCalls& calls) {
-  return std::make_unique<NcclWorld>(std::move(hosts), device, calls);
+std::unique_ptr<World> make_nccl_world(World& hosts, Device& device, NcclCalls& calls) {
+  return std::make_unique<NcclWorld>(hosts, device, calls);
 }
 
 }  // namespace hearth

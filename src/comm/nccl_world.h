@@ -16,9 +16,8 @@ namespace hearth {
 /// life, and the identities with which groups meet.
 ///
 /// Calls that fail end the run of all ranks with exit 6, naming this rank, call and operation. If another
-/// rank fails, what is under way on the device is given up. `device` and `calls` must outlive the
-/// world. Not for several threads: all groups are used by one thread at a time.
-std::unique_ptr<World> make_nccl_world(std::unique_ptr<World> hosts, Device& device,
-                                       NcclCalls& calls);
+/// rank fails, what is under way on the device is given up. `hosts`, `device` and `calls` must outlive
+/// the world. Not for several threads: all groups are used by one thread at a time.
+std::unique_ptr<World> make_nccl_world(World& hosts, Device& device, NcclCalls& calls);
 
 }  // namespace hearth

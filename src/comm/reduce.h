@@ -3,8 +3,8 @@
 // Only these functions add across ranks, always by the tree over logical shards (comm/shard_tree.h).
 // Each is one operation of the communicator and returns when it has ended at this rank. All ranks of
 // the communicator pass the same blocks in the same order, also blocks that they have nothing of.
-// Ranks in `Owners` are those of the communicator. Memory is the host's; work that the stream was
-// given before is waited for.
+// Ranks in `Owners` are those of the communicator. Memory is the host's, or a device's with ops, stream
+// and communicator of devices; work that the stream was given before is waited for.
 #pragma once
 
 #include <cstdint>

@@ -52,6 +52,10 @@ struct RankShards {
   std::vector<int32_t> expert_shift = {};
   /// Which ranks share the experts, by level (comm/expert_domains.h). Empty: neighbours.
   std::vector<DomainLevel> levels = {};
+  /// Whether rows, gradients and weights go from the memory of one rank's device to that of another
+  /// (comm/device_world.h): each rank has one device, and all that it computes with there. Not with
+  /// attention ranks.
+  bool direct = false;
   ExpertDomains domains() const {
     return levels.empty() ? ExpertDomains::of_neighbours(ranks, expert_ranks)
                           : ExpertDomains(levels);

@@ -31,7 +31,8 @@ class World {
   /// same ranks have nothing to do with each other: one for each stream. Raises PeerError if the
   /// ranks ask for different groups, and where the world notices.
   virtual std::unique_ptr<Communicator> group(std::span<const int32_t> ranks) = 0;
-  /// The same, of messages in the host's memory: what a checking world sends beside the others.
+  /// The same, of messages in the host's memory that nobody checks: what a checking world sends beside
+  /// the others, and what worlds on top of this one send.
   virtual std::unique_ptr<Communicator> host_group(std::span<const int32_t> ranks) {
     return group(ranks);
   }

@@ -91,7 +91,7 @@ void exchange_rows(const BodyContext& c, RowsGo go, std::span<const SentValue> v
       }
     }
   }
-  c.ranks->exchange(c.stream, go, out, in);
+  c.ranks->exchange(c.stream, c.place, go, out, in);
 }
 
 ConstView read_rows(const BodyContext& c, Value value, int64_t segment, int64_t begin,

@@ -13,8 +13,8 @@
 
 namespace hearth {
 
-/// A message to or from a rank of the group that shares the experts: contiguous, at the host. A view
-/// without rows is a message, too.
+/// A message to or from a rank of the group that shares the experts: contiguous. A view without rows is
+/// a message, too.
 struct SentRows {
   int32_t to = 0;  // its position in the group
   ConstView rows;
@@ -33,10 +33,11 @@ class RankWork {
   virtual ~RankWork() = default;
   /// The group of ranks that share the experts of a layer, and this one's position in it.
   virtual ExpertRanks experts(int32_t layer) const = 0;
-  /// Messages of the group. All of its ranks call this in the same order, of ways apart for each way,
-  /// from a stream that does nothing else, and know the sizes of what they get. Returns when all have
-  /// come and gone.
-  virtual void exchange(Stream& stream, RowsGo go, std::span<const SentRows> out,
+  /// Messages of the group, in memory of `place`: all at the host, or all at devices
+  /// (RankShards::direct). All of its ranks call this in the same order, of ways apart for each way and of devices
+  /// apart from the host, from a stream that does nothing else, and know the sizes of what they get.
+  /// Returns when all have come and gone.
+  virtual void exchange(Stream& stream, Place place, RowsGo go, std::span<const SentRows> out,
                         std::span<const ReceivedRows> in) = 0;
   /// Where the rows of another rank of the group add to a gradient of an expert of this rank. `own`:
   /// where this rank's rows do; may be empty.
@@ -46,7 +47,7 @@ class RankWork {
   /// rows of several ranks have come to.
   virtual void end_shard(const OpSet& ops, Stream& stream, Place place, int32_t shard) = 0;
   /// Gradients of trained blocks, which may be at devices, to their owners. All ranks call these three
-  /// in the same order, on the host.
+  /// in the same order, on the host; if messages go directly, the first and the last at the device.
   virtual void reduce(const OpSet& ops, Stream& stream, std::span<const BlockId> blocks) = 0;
   /// `norms`: f64, one per trained tensor, of which this rank knows those that it owns. Afterwards all.
   virtual void gather_norms(View norms) = 0;

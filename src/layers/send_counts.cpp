@@ -55,7 +55,7 @@ class SendCounts final : public Body {
         }
       }
     }
-    c.ranks->exchange(c.stream, RowsGo::out, out, in);
+    c.ranks->exchange(c.stream, c.place, RowsGo::out, out, in);
     for (const ReceivedRows& offsets : in) {
       if (offsets.rows.dtype != DType::i32) continue;
       auto* const of = offsets.rows.as<int32_t>();

@@ -23,8 +23,7 @@ std::vector<Gradients> gradients_of_layers(const ModelSpec& spec, const Paramete
                                            const RankShards& shards) {
   std::vector<Gradients> layers(static_cast<size_t>(spec.layers) + 2);
   // An expert that one rank alone computes is where its gradient is.
-  const bool experts_stay =
-      shards.group().divided() && (shards.attention_ranks > 0 || shards.domains().size() == 1);
+  const bool experts_stay = shards.group().divided() && shards.groups() == 1;
   for (BlockId id = 0; id < std::ssize(table.blocks()); ++id) {
     const Block& block = table.block(id);
     const Block& of = block.kind == BlockKind::adapter ? table.block(block.base) : block;

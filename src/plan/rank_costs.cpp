@@ -186,6 +186,7 @@ double swept_bytes(const Task& task, const RankCosts& costs, const ParameterTabl
 double staged_seconds(const Schedule& schedule, const Task& task, const RankCosts& costs,
                       const ParameterTable& table, std::span<const LinkRates> links) {
   if (task.kind != TaskKind::reduce && task.kind != TaskKind::give) return 0;
+  if (costs.shards.direct) return 0;
   double seconds = 0;
   const auto pass = [&](const LinkRate& link, double bytes) {
     seconds += link.latency_s + (link.bytes_per_s > 0 ? bytes / link.bytes_per_s : 0);

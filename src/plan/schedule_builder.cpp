@@ -63,11 +63,16 @@ ScheduleBuilder::ScheduleBuilder(const PlanInput& input, Pass pass, int64_t cach
   schedule_.rotates = pass == Pass::train && input.rotates;
   if (pass == Pass::train && input.shards.ranks > 1) {
     schedule_.streams.push_back({"gradients", kHostPlace, StreamUse::collective});
+    // One for all: the libraries that move such messages want one order of them.
+    if (input.shards.direct) {
+      schedule_.streams.push_back({"between devices", messages_place(), StreamUse::collective});
+    }
   }
   if (pass == Pass::train && input.shards.group().divided()) {
     const bool apart = input.shards.group().ways_apart();
     if (apart) schedule_.streams.push_back({"rows out", kHostPlace, StreamUse::exchange});
     schedule_.streams.push_back({apart ? "rows back" : "rows", kHostPlace, StreamUse::exchange});
+    HEARTH_CHECK(!apart || !input.shards.direct, "schedule: direct messages of attention ranks");
   }
 }
 
@@ -101,10 +106,17 @@ Place ScheduleBuilder::place_of_own_experts(int32_t layer, Phase phase) const {
   return input_.compute_place(input_.table.find_block(BlockKind::expert, layer, 0), phase);
 }
 
-/// Whether a task, which runs on the host, exchanges rows that are at a device.
+/// Whether a task, which runs on the host, exchanges rows that are at a device: they pass the host.
 bool ScheduleBuilder::sends_from_device(const Task& task) const {
   if (task.kind != TaskKind::send_rows && task.kind != TaskKind::return_rows) return false;
-  return schedule_.is_device(place_of_own_experts(task.layer, task.phase));
+  return !input_.shards.direct && schedule_.is_device(place_of_own_experts(task.layer, task.phase));
+}
+
+Place ScheduleBuilder::messages_place() const {
+  if (!input_.shards.direct) return kHostPlace;
+  const auto device = std::ranges::find_if(schedule_.places, &SchedulePlace::device);
+  HEARTH_CHECK(device != schedule_.places.end(), "schedule: direct messages without a device");
+  return static_cast<Place>(device - schedule_.places.begin());
 }
 
 /// The rows that a copy for a task of ranks that share the experts carries.
@@ -428,16 +440,20 @@ void ScheduleBuilder::add_part(TaskKind kind, Phase phase, int32_t layer, int32_
 void ScheduleBuilder::add_exchange(TaskKind kind, Phase phase, int32_t layer, RowRange rows,
                                    int32_t guest) {
   const ExpertPart part{.place = guest, .guests = guest >= 0};
-  append(kind, shape_of(phase, layer, kHostPlace, part, rows.count()), rows, kHostPlace);
+  const bool direct = input_.shards.direct && kind != TaskKind::send_counts;
+  const Place place = direct ? messages_place() : kHostPlace;
+  append(kind, shape_of(phase, layer, place, part, rows.count()), rows, place);
   const RowsGo go = kind == TaskKind::return_rows ? RowsGo::back : RowsGo::out;
-  schedule_.tasks.back().stream = exchange_stream(go);
+  schedule_.tasks.back().stream =
+      direct ? stream_of(place, StreamUse::collective, place) : exchange_stream(go);
 }
 
 void ScheduleBuilder::add_collective(TaskKind kind, const LayersTogether& layers) {
-  TaskShape shape = shape_of(Phase::forward, layers.first, kHostPlace);
+  const Place place = messages_place();
+  TaskShape shape = shape_of(Phase::forward, layers.first, place);
   shape.layers = layers.count;
   if (body_of(kind).blocks(shape).empty()) return;
-  append(kind, shape, rows_of(-1), kHostPlace);
+  append(kind, shape, rows_of(-1), place);
 }
 
 void ScheduleBuilder::add_guests(Phase phase, int32_t layer, RowRange rows, int32_t guest) {
@@ -578,7 +594,7 @@ void ScheduleBuilder::append(TaskKind kind, const TaskShape& shape, RowRange row
       const bool reads =
           use.access == BlockAccess::read_weights || use.access == BlockAccess::add_gradient;
       const Place at = reads ? input_.compute_place(b, shape.phase) : input_.table.block(b).place;
-      // Those of all ranks pass the host, wherever they are.
+      // Those of all ranks pass the host, wherever they are, unless they go directly.
       const bool decided =
           kind == TaskKind::experts || kind == TaskKind::pack || kind == TaskKind::join;
       const bool either =

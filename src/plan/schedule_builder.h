@@ -117,8 +117,9 @@ class ScheduleBuilder {
   /// enters it to the rule.
   void add_foretell(int32_t layer, RowRange rows, Place dense);
   /// If ranks share the experts (PlanInput::shards), in training: a task of these micro-batches that
-  /// exchanges rows with the other ranks, or their counts, on a stream of its way at the host. `guest`:
-  /// the position in the group whose rows come, or are computed here; of counts none.
+  /// exchanges rows with the other ranks, or their counts, on a stream of its way at the host; of
+  /// direct rows at the device. `guest`: the position in the group whose rows come, or are computed here; of
+  /// counts none.
   void add_exchange(TaskKind kind, Phase phase, int32_t layer, RowRange rows, int32_t guest = -1);
   /// Of several ranks: gradients or weights of neighbouring layers between them. Nothing if none of these
   /// layers is trained.
@@ -166,6 +167,8 @@ class ScheduleBuilder {
   static bool is_part(const Key& key) {
     return std::get<3>(key) >= 0 && info_of(std::get<0>(key)).routed;
   }
+  /// Where gradients and weights of ranks come and go: the host, or the device if they go directly.
+  Place messages_place() const;
   Place place_of_own_experts(int32_t layer, Phase phase) const;
   bool sends_from_device(const Task& task) const;
   ExpertPart exchanged_part(const Key& key, const Task& task) const;
@@ -201,9 +204,10 @@ class ScheduleBuilder {
   int32_t lanes_of_host() const { return schedule_.places[kHostPlace].lanes; }
   int32_t stream_of(Place place, StreamUse use, Place for_place) const;
   int32_t carrier_of(Place from, Place to, Place& carrier) const;
+  /// At the host.
   int32_t exchange_stream(RowsGo go) const {
-    const auto last = static_cast<int32_t>(schedule_.streams.size()) - 1;
-    return input_.shards.group().ways_apart() && go == RowsGo::out ? last - 1 : last;
+    const int32_t first = stream_of(kHostPlace, StreamUse::exchange, kHostPlace);
+    return input_.shards.group().ways_apart() && go == RowsGo::back ? first + 1 : first;
   }
 
   const PlanInput& input_;

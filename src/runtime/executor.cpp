@@ -503,11 +503,14 @@ bool Executor::run(std::span<const BatchShape> batches, const RunOptions& option
     Device& device = impl.device_of(task);
     Event* event = impl.events[static_cast<size_t>(id)].get();
     try {
-      const bool part = task.kind == TaskKind::copy && task.uses.size() > 2;
+      // The host reads how much it carries when it issues it.
+      const bool reads_sizes = (task.kind == TaskKind::copy && task.uses.size() > 2) ||
+                               task.kind == TaskKind::send_rows ||
+                               task.kind == TaskKind::return_rows;
       for (const TaskId before : impl.waits[static_cast<size_t>(id)]) {
         Event& earlier = *impl.events[static_cast<size_t>(before)];
         device.wait(stream, earlier);
-        if (part) earlier.synchronize();  // the host reads what it carries when it issues it
+        if (reads_sizes) earlier.synchronize();
       }
       const bool update = task.kind == TaskKind::update || task.kind == TaskKind::give;
       const bool is_due = update && schedule.rotates;

@@ -161,11 +161,11 @@ Place guest_place(const ParameterTable& table, const RankShards& shards) {
   return std::max(place, kHostPlace);
 }
 
-size_t staging_bytes(const Schedule& schedule, const ParameterTable& table,
-                     const RankShards& shards, int32_t hosts) {
-  if (shards.ranks == 1) return 0;
+StagingNeed staging_bytes(const Schedule& schedule, const ParameterTable& table,
+                          const RankShards& shards, int32_t hosts) {
+  if (shards.ranks == 1) return {};
   const Owners owners = owners_of(table, shards);
-  size_t most = 0;
+  size_t most = 0, incoming = 0;
   for (const Task& task : schedule.tasks) {
     if (task.kind != TaskKind::reduce && task.kind != TaskKind::give) continue;
     std::vector<SharedGradient> gradients;
@@ -178,15 +178,17 @@ size_t staging_bytes(const Schedule& schedule, const ParameterTable& table,
       of_devices += static_cast<size_t>(own) * align_up(gradient_bytes(table, block));
     }
     const bool reduces = task.kind == TaskKind::reduce;
-    most =
-        std::max(most, of_devices + (reduces ? staging_bytes(owners, shards.rank, gradients) : 0));
+    const size_t come = reduces ? staging_bytes(owners, shards.rank, gradients) : 0;
+    incoming = std::max(incoming, come);
+    most = std::max(most, of_devices + come);
     if (of_devices > 0) most = std::max(most, kMovedBytes);
   }
-  return most;
+  return shards.direct ? StagingNeed{kMovedBytes, incoming} : StagingNeed{most, 0};
 }
 
 SharedParameters::SharedParameters(const RankShards& shards, ParameterTable& table, Memory memory,
-                                   RankTeam* team, std::span<Device* const> devices, int32_t hosts)
+                                   RankTeam* team, std::span<Device* const> devices, int32_t hosts,
+                                   World* between_devices)
     : shards_(shards),
       table_(table),
       memory_(std::move(memory)),
@@ -197,6 +199,9 @@ SharedParameters::SharedParameters(const RankShards& shards, ParameterTable& tab
   HEARTH_CHECK(team == nullptr ? shards.ranks == 1
                                : shards.ranks == team->size() && shards.rank == team->rank(),
                "shared parameters: a plan for other ranks");
+  HEARTH_CHECK(shards.direct == (between_devices != nullptr),
+               "shared parameters: direct messages need a world between devices");
+  if (between_devices != nullptr) direct_all_.comm = between_devices->everyone();
   size_t offset = 0;
   each_shared_expert(table, owners_, shards, [&](BlockId block) {
     experts_.push_back({block, gradients_of(table, block), offset});
@@ -215,14 +220,17 @@ SharedParameters::SharedParameters(const RankShards& shards, ParameterTable& tab
       std::unique_ptr<Communicator> comm = team->world().group(ranks);
       if (comm) channel.comm = std::move(comm);
     }
+    if (between_devices == nullptr) continue;
+    std::unique_ptr<Communicator> comm = between_devices->group(ranks);
+    if (comm) direct_rows_.comm = std::move(comm);
   }
 }
 
-void SharedParameters::exchange(Stream& stream, RowsGo go, std::span<const SentRows> out,
-                                std::span<const ReceivedRows> in) {
-  Channel& channel = channels_[shards_.group().ways_apart() ? static_cast<size_t>(go) : 0];
-  CommLabel& label = channel.label;
-  if (label.step != team_->step()) label = {team_->step(), 0};
+void SharedParameters::exchange(Stream& stream, Place place, RowsGo go,
+                                std::span<const SentRows> out, std::span<const ReceivedRows> in) {
+  const bool apart = shards_.group().ways_apart();
+  Channel& channel =
+      stage_.is_device(place) ? direct_rows_ : channels_[apart ? static_cast<size_t>(go) : 0];
   std::vector<Outgoing> to;
   std::vector<Incoming> from;
   for (const SentRows& rows : out) {
@@ -238,7 +246,7 @@ void SharedParameters::exchange(Stream& stream, RowsGo go, std::span<const SentR
   }
   stream.synchronize();
   Communicator& comm = *channel.comm;
-  comm.wait_for(comm.transfer({label.step, label.number++}, std::move(to), std::move(from)));
+  comm.wait_for(comm.transfer(next(channel), std::move(to), std::move(from)));
 }
 
 View SharedParameters::gradient_for(int32_t guest, View own) const {
@@ -357,11 +365,11 @@ void SharedParameters::reduce(const OpSet& ops, Stream& stream, std::span<const 
     shared.push_back({block, DType::f32, gradient_elements(table_, block)});
   }
   const size_t incoming = hearth::staging_bytes(owners_, shards_.rank, shared);
-  size_t used = incoming;
+  size_t used = shards_.direct ? 0 : incoming;
   std::vector<std::pair<BlockId, View>> at_devices;  // that were copied
   for (SharedGradient& one : shared) {
     if (!uses(one.block)) continue;
-    one.copied = is_at_device(one.block);
+    one.copied = passes_host(one.block);
     const std::vector<PartialSum> sums = sums_of(ops, one.block);
     if (joins_in_reduce()) join_partial_sums(ops, stream, shards_.shards, sums);
     for (const PartialSum& partial : joined_partial_sums(shards_.shards, sums)) {
@@ -369,6 +377,10 @@ void SharedParameters::reduce(const OpSet& ops, Stream& stream, std::span<const 
       if (one.copied) at_devices.emplace_back(one.block, partial.sum);
     }
     if (owns(one.block)) one.sum = one.copied ? one.mine.front() : gradients_of(table_, one.block);
+  }
+  if (shards_.direct) {
+    return reduce_to_owners(*direct_all_.comm, next(direct_all_), ops, stream, owners_, shared,
+                            {memory_.device_staging.data, incoming});
   }
   stage_.synchronize();
   reduce_to_owners(team_->comm(), team_->next(), ops, stream, owners_, shared,
@@ -403,7 +415,7 @@ void SharedParameters::give(Stream& stream, std::span<const BlockId> blocks) {
     if (!uses(block)) continue;
     for (const UpdateRun& run : update_runs(table_, block, block + 1)) {
       View copy = given_copy(run);
-      if (is_at_device(block)) {
+      if (passes_host(block)) {
         const View on_host = at_host(room(copy.bytes(), used), copy);
         if (owns(block)) {
           stage_.to_host(place_of(block), on_host.raw(), copy.data, copy.bytes(), block, false);
@@ -418,6 +430,9 @@ void SharedParameters::give(Stream& stream, std::span<const BlockId> blocks) {
         table_.mark_updated(id, static_cast<bool>(run.working));
       }
     }
+  }
+  if (shards_.direct) {
+    return give_to_users(*direct_all_.comm, next(direct_all_), stream, owners_, copies);
   }
   stage_.synchronize();
   give_to_users(team_->comm(), team_->next(), stream, owners_, copies);

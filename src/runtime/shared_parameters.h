@@ -42,11 +42,15 @@ std::vector<int32_t> guest_gradients(const RankShards& shards);
 /// Where the gradients of this rank's experts are, with those of other ranks' rows beside them.
 Place guest_place(const ParameterTable& table, const RankShards& shards);
 
-/// The memory, on the host, of what is on its way between ranks: of the largest reduce or give task of a
-/// schedule, gradients that come to this rank, and what passes the host between a device and the other
-/// ranks. If something is at a device (places from `hosts` on), at least kMovedBytes.
-size_t staging_bytes(const Schedule& schedule, const ParameterTable& table,
-                     const RankShards& shards, int32_t hosts);
+/// The memory of what is on its way between ranks: of the largest reduce or give task of a schedule,
+/// gradients that come to this rank, and what passes the host between a device and the other ranks. If
+/// something is at a device (places from `hosts` on), the host's is at least kMovedBytes. If messages go
+/// directly, gradients come to memory of the device.
+struct StagingNeed {
+  size_t host = 0, device = 0;  // bytes
+};
+StagingNeed staging_bytes(const Schedule& schedule, const ParameterTable& table,
+                          const RankShards& shards, int32_t hosts);
 /// Between steps, ranks move weights and moments in pieces of together at most so many bytes.
 inline constexpr size_t kMovedBytes = size_t{4} << 20;
 
@@ -58,17 +62,20 @@ class SharedParameters : public RankWork {
     std::vector<std::span<std::byte>> gradients;  // arena of the gradients, by place
     std::vector<std::vector<std::byte*>> aside;   // by place: gradients_aside of such arenas
     Bytes staging;                                // on the host
+    Bytes device_staging = {};                    // if messages go directly
     /// By position in the group that shares the experts, this rank's left out: memory of
     /// guest_gradient_bytes at guest_place, for the gradients and then for those put aside.
     std::vector<std::vector<std::byte*>> guests = {};
   };
   /// `table` is bound, and `team` is null with one rank. Both must outlive the object, and so must the
-  /// devices: of all places, the first `hosts` the host's.
+  /// devices: of all places, the first `hosts` the host's. `between_devices`: if messages go directly,
+  /// else null; must outlive the object, too.
   SharedParameters(const RankShards& shards, ParameterTable& table, Memory memory, RankTeam* team,
-                   std::span<Device* const> devices, int32_t hosts);
+                   std::span<Device* const> devices, int32_t hosts,
+                   World* between_devices = nullptr);
 
   ExpertRanks experts(int32_t layer) const override { return shards_.experts(layer); }
-  void exchange(Stream& stream, RowsGo go, std::span<const SentRows> out,
+  void exchange(Stream& stream, Place place, RowsGo go, std::span<const SentRows> out,
                 std::span<const ReceivedRows> in) override;
   View gradient_for(int32_t guest, View own) const override;
   void end_shard(const OpSet& ops, Stream& stream, Place place, int32_t shard) override;
@@ -104,6 +111,8 @@ class SharedParameters : public RankWork {
                  std::byte* gradients, std::span<std::byte* const> aside) const;
   Place place_of(BlockId block) const { return table_.block(block).place; }
   bool is_at_device(BlockId block) const { return stage_.is_device(place_of(block)); }
+  /// Whether gradients and weights of a block pass the host.
+  bool passes_host(BlockId block) const { return is_at_device(block) && !shards_.direct; }
   /// Room in the staging memory, from `used` on, which it raises.
   std::byte* room(size_t bytes, size_t& used) const;
   View staged_gradient(BlockId block, const View& gradient, size_t& used);
@@ -133,7 +142,13 @@ class SharedParameters : public RankWork {
     std::unique_ptr<Communicator> comm;  // of the ranks that share experts
     CommLabel label{-1, 0};              // of its next operation
   };
-  std::array<Channel, kRowsGo> channels_;
+  /// The next operation of a channel.
+  CommLabel next(Channel& channel) const {
+    if (channel.label.step != team_->step()) channel.label = {team_->step(), 0};
+    return {channel.label.step, channel.label.number++};
+  }
+  std::array<Channel, kRowsGo> channels_;  // by way, if they are apart
+  Channel direct_rows_, direct_all_;       // if messages go directly: of these ranks, and of all
 };
 
 }  // namespace hearth

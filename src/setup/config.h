@@ -108,6 +108,10 @@ struct TrainConfig : RunConfig, LoraConfig {
   LinkRate rank_links;        // of each thread rank to the others; without a rate: no limit
   int64_t process_ranks = 1;  // that a launcher started; not an option
   std::vector<std::string> rank_hosts = {};  // of these, by rank
+  /// Not an option: whether each rank has one device, whose memory messages reach (RankShards); if each has
+  /// a GPU, why they do not.
+  bool direct = false;
+  std::string why_not_direct;
   int64_t ranks() const { return std::max(thread_ranks, process_ranks); }
   int64_t expert_ranks = 0;  // of `ep` and `zebra`; 0: all ranks, or all that compute no attention
   /// Of `zebra`: groups that have each expert once. At least 1.

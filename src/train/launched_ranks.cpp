@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "base/setting.h"
 #include "comm/checking_world.h"
+#include "comm/device_world.h"
 #include "comm/mpi_world.h"
 #include "data/samples/row_key.h"
 #include "setup/gpu_addresses.h"
@@ -128,7 +129,9 @@ std::optional<RankEnding> LaunchedRanks::compare_start(const TrainConfig& config
   fields.emplace_back("program", digest_of_file("/proc/self/exe", [](uint64_t) {}).hex());
   JsonObject record = machine_record();
   record.emplace_back("fields", std::move(fields));
-  record.emplace_back("gpus", own_gpus(config, team_->size(), team_->rank()));
+  const JsonArray gpus = own_gpus(config, team_->size(), team_->rank());
+  record.emplace_back("gpus", gpus);
+  record.emplace_back("no_gpu_messages", gpus.empty() ? "" : why_no_gpu_messages());
   return compare(Json(std::move(record)).dump());
 }
 
@@ -166,6 +169,7 @@ std::optional<RankEnding> LaunchedRanks::compare(const std::string& own) {
     return ending;
   }
   count_cpus(records);
+  look_at_gpus(records);
   RankEnding ending{ExitCode::usage, {}};
   if (const auto found = first_difference(fields)) {
     if (leads()) ending.lines.push_back(text_of(*found, *world_));
@@ -222,8 +226,26 @@ void LaunchedRanks::count_cpus(const std::vector<Json>& records) {
   }
 }
 
+/// One GPU each, on all ranks, and NCCL.
+void LaunchedRanks::look_at_gpus(const std::vector<Json>& records) {
+  const auto has_gpu = [](const Json& record) {
+    return record.find("gpus")->as_array().size() == 1;
+  };
+  if (!std::ranges::all_of(records, has_gpu)) return;
+  for (size_t rank = 0; rank < records.size(); ++rank) {
+    const std::string& why = records[rank].find("no_gpu_messages")->as_string();
+    if (why.empty()) continue;
+    const auto number = static_cast<int32_t>(rank);
+    why_not_direct_ = named_rank(number, world_->host(number)) + ": " + why;
+    return;
+  }
+  direct_ = true;
+}
+
 void LaunchedRanks::describe(TrainConfig& config) const {
   config.process_ranks = team_->size();
+  config.direct = direct_;
+  config.why_not_direct = why_not_direct_;
   config.cpu_share = cpu_share_;
   for (int32_t rank = 0; rank < team_->size(); ++rank) {
     config.rank_hosts.push_back(world_->host(rank));

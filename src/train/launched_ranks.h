@@ -33,7 +33,8 @@ class LaunchedRanks {
 
   RankTeam& team() { return *team_; }
   bool leads() const { return team_->rank() == 0; }
-  /// After compare_start: how many ranks there are, where, and how many use the CPUs of this one.
+  /// After compare_start: how many ranks there are, where, how many use the CPUs of this one, and whether
+  /// their GPUs send to each other.
   void describe(TrainConfig& config) const;
 
   /// All ranks call this once, before they read models or write: with the resolved options, or, in the
@@ -52,12 +53,15 @@ class LaunchedRanks {
  private:
   std::optional<RankEnding> compare(const std::string& own);
   void count_cpus(const std::vector<Json>& records);
+  void look_at_gpus(const std::vector<Json>& records);
   std::string shared_gpu_text(const std::vector<Json>& records) const;
 
   std::unique_ptr<World> world_;
   std::unique_ptr<RankTeam> team_;
   bool has_started_ = false;
   CpuShare cpu_share_;
+  bool direct_ = false;         // TrainConfig
+  std::string why_not_direct_;  // if each rank has a GPU
   std::string binding_warning_;
 };
 

@@ -138,6 +138,9 @@ ExitCode lead(TrainConfig config, Reporter& reporter, LaunchedRanks& ranks) {
   tell(ranks.team(), told.dump());
   if (config.parallel == "zebra") config.rank_speeds = gather_texts(ranks.team(), "");
   if (!ranks.binding_warning().empty()) log_warning(ranks.binding_warning());
+  if (!config.why_not_direct.empty()) {
+    log_verbose("messages between GPUs pass the hosts: " + config.why_not_direct);
+  }
   const ExitCode code = train(config, reporter, &ranks.team());
   tell(ranks.team(), Json(JsonObject{{kCode, int64_t{static_cast<int>(code)}}}).dump());
   return code;

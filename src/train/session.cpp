@@ -12,6 +12,7 @@
 #include "budget/decided_splits.h"
 #include "budget/plan_time.h"
 #include "budget/schedule_memory.h"
+#include "comm/device_world.h"
 #include "layers/linear.h"
 
 namespace hearth {
@@ -130,15 +131,22 @@ void Session::make_shared(std::span<Device* const> devices, std::span<const Plac
     }
   }
   const int32_t hosts = opened_.devices.hosts;
-  const size_t staging = staging_bytes(plan_.train->schedule, table_, shards, hosts);
-  if (staging > 0) {
-    memory.staging = {reserve(kHostPlace, "gradients from other ranks", staging), staging};
+  const StagingNeed staging = staging_bytes(plan_.train->schedule, table_, shards, hosts);
+  const char* const of_staging = "gradients from other ranks";
+  if (staging.host > 0) {
+    memory.staging = {reserve(kHostPlace, of_staging, staging.host), staging.host};
     for (Device* const device : devices.subspan(static_cast<size_t>(hosts))) {
-      pinned_.push_back(device->pin(memory.staging.data, staging));
+      pinned_.push_back(device->pin(memory.staging.data, staging.host));
     }
   }
-  shared_ =
-      std::make_unique<SharedParameters>(shards, table_, std::move(memory), team_, devices, hosts);
+  if (staging.device > 0) {
+    memory.device_staging = {reserve(hosts, of_staging, staging.device), staging.device};
+  }
+  if (shards.direct) {
+    between_devices_ = make_device_world(team_->world(), *devices[static_cast<size_t>(hosts)]);
+  }
+  shared_ = std::make_unique<SharedParameters>(shards, table_, std::move(memory), team_, devices,
+                                               hosts, between_devices_.get());
 }
 
 void Session::make_predictor() {
@@ -387,6 +395,7 @@ std::optional<StepResult> Session::train_step(const std::vector<MicroBatch>& bat
     // What comes from other ranks comes on other streams, so compute streams stand still meanwhile.
     part.wait_s = std::max(0.0, part.time_s - busiest_place_s(result.use));
     part.signal = stop_signal();
+    part.between_devices = between_devices_.get();
     result.ranks = join_parts(*team_, part);
     team_->end_step(time.seconds());
     result.signal = part.signal;

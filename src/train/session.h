@@ -224,6 +224,7 @@ class Session {
   RankTeam* const team_;
   std::vector<PlacedArena> parameters_, sums_;  // sums_: gradients aside, and from other ranks
   std::vector<std::shared_ptr<void>> pinned_;   // what goes between ranks
+  std::unique_ptr<World> between_devices_;      // of direct messages, else null
   std::unique_ptr<SharedParameters> shared_;
   Workspace workspace_;
   std::vector<PlaceParts> parts_;

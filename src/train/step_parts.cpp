@@ -1,5 +1,8 @@
 #include "train/step_parts.h"
 
+#include <algorithm>
+#include <functional>
+
 namespace hearth {
 
 namespace {
@@ -7,7 +10,12 @@ namespace {
 /// A part as numbers: times and tokens, bytes sent by rank, losses, tokens of experts.
 std::vector<double> packed(const StepPart& part, World& world) {
   std::vector<double> numbers{part.time_s, part.wait_s, part.tokens, double(part.signal)};
-  for (const int64_t bytes : world.sent_bytes()) numbers.push_back(static_cast<double>(bytes));
+  std::vector<int64_t> sent = world.sent_bytes();
+  if (part.between_devices != nullptr) {
+    const std::vector<int64_t> more = part.between_devices->sent_bytes();
+    std::ranges::transform(sent, more, sent.begin(), std::plus<>());
+  }
+  for (const int64_t bytes : sent) numbers.push_back(static_cast<double>(bytes));
   for (const MicroLosses& of : part.losses) {
     numbers.insert(numbers.end(), {of.loss, of.aux_loss, of.z_loss});
   }

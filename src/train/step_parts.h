@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-
 #include <string>
 #include <vector>
 
@@ -22,6 +21,8 @@ struct StepPart {
   double tokens = 0;
   double time_s = 0, wait_s = 0;  // of the step; of these, waiting for other ranks
   int signal = 0;                 // that asked the rank to stop; joined, of any rank; 0: none
+  const World* between_devices =
+      nullptr;  // counts bytes, too (comm/device_world.h); null: there is none
 };
 
 /// A rank's step, for metrics.
@@ -30,7 +31,7 @@ struct RankStep {
   std::string host;
   double time_s = 0, wait_s = 0;
   int64_t tokens = 0;
-  std::vector<int64_t> sent_bytes;  // since the start, by receiving rank
+  std::vector<int64_t> sent_bytes;  // since the start, by receiving rank, on whatever way
 };
 
 /// Joins the parts: losses in the order of the step's micro-batches, tokens of experts added. One

@@ -61,8 +61,7 @@ ExitCode TrainingRun::report_end() {
 }
 
 SavedState TrainingRun::restore(const SavedState& chosen) {
-  const SavedState state =
-      resume_->load(registry_, chosen, crew_ ? &crew_->begin_load() : nullptr);
+  const SavedState state = resume_->load(registry_, chosen, crew_ ? &crew_->begin_load() : nullptr);
   gradients_.restore(state.extra.find("gradients"), state.directory + "/manifest.json");
   losses_.restore(state.extra.find("losses"), state.directory + "/manifest.json");
   if (const Json* const past = state.extra.find("decisions")) {
@@ -195,6 +194,9 @@ void TrainingRun::open_logs(const SavedState* state) {
     journal.event("stage_order", {{"step", progress_.step}, {"reason", reason}});
   }
   const Plan& plan = model_.plan;
+  if (plan.shards.group().divided()) {
+    journal.event("messages", {{"step", progress_.step}, {"direct", plan.shards.direct}});
+  }
   journal.event("plan", {{"parallel", std::string(model_.opened->devices.planner->name())},
                          {"devices", devices_json(model_)},
                          {"workers", int64_t{model_.opened->workers}},

@@ -41,9 +41,11 @@ NcclRun run_on_nccl(int32_t ranks, bool checked, const RankProgram& program,
     threads.emplace_back([&, r] {
       if (plant) plant(static_cast<int32_t>(r), *nccl[r]);
       const std::unique_ptr<Device> device = nccl[r]->make_device();
-      std::unique_ptr<World> world = make_nccl_world(std::move(worlds[r]), *device, *nccl[r]);
+      std::unique_ptr<World> world = make_nccl_world(*worlds[r], *device, *nccl[r]);
       if (checked) world = make_checking_world(std::move(world));
       run.ends[r] = end_of_rank(*world, program, says);
+      world.reset();
+      worlds[r].reset();  // this rank leaves
     });
   }
   for (std::thread& thread : threads) thread.join();

@@ -40,6 +40,7 @@ class RanksFixture : public SameBitsFixture {
     c.expert_ranks = ranks > 1 && mode_ == "ep" ? expert_ranks_ : 0;
     c.attention_ranks = ranks > 1 && mode_ == "zebra" ? expert_ranks_ : 0;
     c.devices = ranks > 1 ? devices_ : "auto";
+    c.direct = ranks > 1 && direct_;
     if (c.attention_ranks > 0) c.expert_shift = expert_shift_;
     c.threads = 1;
     c.max_grad_norm = 0.5;  // clips: ranks must agree on the norm
@@ -55,6 +56,8 @@ class RanksFixture : public SameBitsFixture {
 
   /// Of each rank of runs of several ranks from here on.
   void set_devices(const std::string& devices) { devices_ = devices; }
+  /// TrainConfig::direct of runs of several ranks from here on.
+  void set_direct(bool direct) { direct_ = direct; }
   /// Of zebra: TrainConfig::expert_shift of runs from here on. At first none.
   void set_expert_shift(std::optional<std::vector<int32_t>> shift) {
     expert_shift_ = std::move(shift);
@@ -161,6 +164,7 @@ class RanksFixture : public SameBitsFixture {
  private:
   int runs_ = 0;
   std::string mode_ = "dp", devices_ = "auto";
+  bool direct_ = false;
   int64_t expert_ranks_ = 0;
   std::optional<std::vector<int32_t>> expert_shift_ = std::vector<int32_t>();
 };

@@ -180,9 +180,9 @@ class OneGradient final : public RankWork {
  public:
   explicit OneGradient(RankWork& right) : right_(right) {}
   ExpertRanks experts(int32_t layer) const override { return right_.experts(layer); }
-  void exchange(Stream& stream, RowsGo go, std::span<const SentRows> out,
+  void exchange(Stream& stream, Place place, RowsGo go, std::span<const SentRows> out,
                 std::span<const ReceivedRows> in) override {
-    right_.exchange(stream, go, out, in);
+    right_.exchange(stream, place, go, out, in);
   }
   View gradient_for(int32_t, View own) const override { return own; }
   void end_shard(const OpSet&, Stream&, Place, int32_t) override {}

@@ -309,9 +309,9 @@ class ReversedBlocks final : public RankWork {
  public:
   explicit ReversedBlocks(RankWork& right) : right_(right) {}
   ExpertRanks experts(int32_t layer) const override { return right_.experts(layer); }
-  void exchange(Stream& stream, RowsGo go, std::span<const SentRows> out,
+  void exchange(Stream& stream, Place place, RowsGo go, std::span<const SentRows> out,
                 std::span<const ReceivedRows> in) override {
-    right_.exchange(stream, go, out, in);
+    right_.exchange(stream, place, go, out, in);
   }
   View gradient_for(int32_t guest, View own) const override {
     return right_.gradient_for(guest, own);

@@ -7,6 +7,7 @@
 #include "base/sanitized.h"
 #include "budget/plan_file.h"
 #include "budget/plan_report.h"
+#include "budget/role_times.h"
 #include "budget/zebra_choice.h"
 #include "plan/kind_costs.h"
 #include "plan/zebra/expert_shift.h"

@@ -66,6 +66,7 @@ std::string in_words(Setting setting) {
     case Setting::trainable: return "the trainable tensors";
     case Setting::val_size: return "the validation size";
     case Setting::warmup: return "the warm-up";
+    case Setting::wire: return "the weights on their way";
   }
   return "?";
 }

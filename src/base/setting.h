@@ -70,8 +70,9 @@ enum class Setting : uint8_t {
   trainable,
   val_size,
   warmup,
+  wire,
 };
-inline constexpr int kSettings = static_cast<int>(Setting::warmup) + 1;
+inline constexpr int kSettings = static_cast<int>(Setting::wire) + 1;
 
 /// The setting in a message: "--seq-len" in the program; plain words ("the sequence length") if
 /// `spell_settings_by` was not called.

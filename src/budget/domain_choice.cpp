@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "base/number_list.h"
+#include "plan/rank_costs.h"
 #include "runtime/shared_parameters.h"
 
 namespace hearth {
@@ -84,20 +86,30 @@ DomainVolumes domain_volumes(const PlacedModel& model, double tokens) {
   DomainVolumes volumes;
   const ModelSpec& spec = model.opened->spec;
   const RankShards& shards = model.plan.shards;
-  const Owners owners = owners_of(model.table, shards);
-  const double weight_bytes = model.settings.compute == Compute::bf16 ? 2 : 4;
+  RankCosts costs;
+  costs.shards = shards;
+  costs.owners = owners_of(model.table, shards);
+  costs.weight_bytes = model.settings.compute == Compute::bf16 ? 2 : 4;
+  const Owners& owners = costs.owners;
+  std::map<int32_t, double> shared;  // bytes of the shared expert that a rank sends, by layer
   for (BlockId block = 0; block < std::ssize(model.table.blocks()); ++block) {
     if (!is_of_expert(model.table, block)) continue;
     const double elements = trained_elements(model.table, block);
     const int32_t owner = owners.owner(block);
     for (const int32_t user : owners.users(block)) {
-      volumes.experts += user == owner ? 0 : weight_bytes * elements;
+      volumes.experts += user == owner ? 0 : given_bytes(costs, model.table, block);
+    }
+    if (is_wired(costs, model.table, block)) {
+      double& bytes = shared[model.table.block(block).layer];
+      bytes = std::max(bytes, elements * static_cast<double>(sizeof(float) + costs.weight_bytes) *
+                                  (shards.ranks - 1) / shards.ranks);
     }
     for (const BlockShare& subtree : owners.subtrees(block)) {
       volumes.gradients += subtree.rank == owner ? 0 : sizeof(float) * elements;
     }
   }
   volumes.experts /= shards.ranks;
+  for (const auto& [layer, bytes] : shared) volumes.experts += bytes;
   volumes.gradients /= shards.ranks;
   // A row and what became of it, and the gradients of both; if backward recomputes, the row again.
   const double vectors = model.plan.train && model.plan.train->recompute ? 5 : 4;
@@ -108,14 +120,29 @@ DomainVolumes domain_volumes(const PlacedModel& model, double tokens) {
   return volumes;
 }
 
+std::string domains_text(const RankShards& shards) {
+  return "domains of " + numbers_text(sizes_of(shards.levels)) + " on levels of " +
+         numbers_text(ranks_of(shards.levels));
+}
+
+std::string wire_line(const PlacedModel& model) {
+  const ExpertWire& wire = model.plan.shards.wire;
+  if (!wire.compresses()) return {};
+  return fmt::format(
+      "weights of experts travel compressed ({} 1/{} of the bytes, if their error is at most {}): "
+      "another run "
+      "than with dense weights, with other results",
+      wire.kind == ExpertWire::Kind::residual ? "to" : "to no less than", wire.ratios().front(),
+      wire.threshold);
+}
+
 std::vector<std::string> domain_lines(const PlacedModel& model) {
   const std::vector<DomainLevel>& levels = model.plan.shards.levels;
   if (levels.empty()) return {};
   const ExpertDomains domains(levels);
-  std::vector<std::string> lines{fmt::format(
-      "expert domains: each expert is at {} of {} ranks (domains of {}, on levels of {})",
-      domains.size(), domains.ranks(), numbers_text(sizes_of(levels)),
-      numbers_text(ranks_of(levels)))};
+  std::vector<std::string> lines{
+      fmt::format("expert domains: each expert is at {} of {} ranks ({})", domains.size(),
+                  domains.ranks(), domains_text(model.plan.shards))};
   if (!model.domains) return lines;
   for (const DomainForecast::Candidate& each : model.domains->candidates) {
     const std::string step = each.time_s ? fmt::format("a step takes {:.4g} s", *each.time_s)
@@ -135,6 +162,11 @@ void add_domains_json(const PlacedModel& model, double tokens, Json& plan) {
   plan["domains"] = numbers_json(sizes_of(levels));
   plan["p"] = ExpertDomains(levels).travelling_share();
   const DomainVolumes volumes = domain_volumes(model, tokens);
+  if (const ExpertWire& wire = model.plan.shards.wire; wire.compresses()) {
+    plan["wire"] = JsonObject{{"ratio", wire.ratios().front()},
+                              {"threshold", wire.threshold},
+                              {"consistent", wire.consistent}};
+  }
   plan["volumes"] = JsonObject{
       {"experts", volumes.experts}, {"tokens", volumes.tokens}, {"gradients", volumes.gradients}};
   if (!model.domains) return;

@@ -28,9 +28,13 @@ struct DomainVolumes {
 /// Of a step of so many tokens of all ranks. Every expert is taken to get equally many of them.
 DomainVolumes domain_volumes(const PlacedModel& model, double tokens);
 
+/// "domains of 1,2 on levels of 2,2".
+std::string domains_text(const RankShards& shards);
 /// For people: the domains and what the others would take, one line each. Empty: no `hybrid-ep`.
 std::vector<std::string> domain_lines(const PlacedModel& model);
-/// "levels", "domains", "p", "volumes" and "domain_choice" of the plan. `tokens`: of a step.
+/// For people: that weights of experts travel compressed. Empty: they do not.
+std::string wire_line(const PlacedModel& model);
+/// "levels", "domains", "p", "volumes", "wire" and "domain_choice" of the plan. `tokens`: of a step.
 void add_domains_json(const PlacedModel& model, double tokens, Json& plan);
 
 }  // namespace hearth

@@ -192,7 +192,8 @@ const char* bits_of(const PlacedModel& model) {
   const bool same = std::all_of(all.begin(), all.end(),
                                 [&](Place at) { return model.opened->place(at).ops == host; });
   const bool divides = model.of_model.divides_experts();
-  return same && !model.settings.partial_sums && !divides ? "same" : "bounded";
+  const bool wired = model.plan.shards.wire.compresses();
+  return same && !model.settings.partial_sums && !divides && !wired ? "same" : "bounded";
 }
 
 std::vector<std::string> stage_lines(const PlacedModel& model) {

@@ -20,8 +20,8 @@ JsonArray stages_json(const PlacedModel& model, const std::vector<Stage>& stages
 /// experts there.
 std::vector<JsonObject> placement_events(const PlacedModel& model, int64_t step);
 
-/// "same" if the run gives the bits of the host alone; "bounded" if rounding may differ: with partial
-/// sums, or where places compute by different op sets.
+/// "same" if the run gives the bits of the host alone; "bounded" if they may differ: with partial sums,
+/// where places compute by different op sets, or where weights travel compressed.
 const char* bits_of(const PlacedModel& model);
 
 /// Lines for people: the cut into stages and why devices are in this order. Empty with one stage.

@@ -31,9 +31,13 @@ std::string parameter_basis(const PlanSubject& subject, const CopyPolicy& policy
   if (role == CopyRole::stored) {
     return "derived: " + counted(frozen, "parameter") + " as stored, by " + subject.types_basis;
   }
-  const size_t each = role == CopyRole::working ? size_of(DType::bf16) : size_of(policy.master);
+  const bool rounded = role == CopyRole::working && policy.compute == Compute::bf16;
+  const size_t each = rounded ? size_of(DType::bf16) : size_of(policy.master);
+  const char* const which = role != CopyRole::working ? ""
+                            : rounded                 ? ", of those that enter products"
+                                                      : ", of those of experts";
   return "derived: " + counted(trained, "trained parameter") + ", " + std::to_string(each) +
-         " bytes each" + (role == CopyRole::working ? ", of those that enter products" : "");
+         " bytes each" + which;
 }
 
 /// What a save takes beside the copies that it reads in place: it runs under the steps, so this is
@@ -126,7 +130,8 @@ class PlanMaker {
       : subject_(subject), request_(request), planner_(*subject.planner) {
     plan_.shards = request.shards;
     plan_.rank_hosts = request.rank_hosts;
-    plan_.policy = {request.training, subject.settings.compute, DType::f32};
+    plan_.policy = {request.training, subject.settings.compute, DType::f32,
+                    request.shards.wire.owners_decode()};
     for (const ComputePlace& place : subject.places) plan_.places.push_back({place.budget, {}, 0});
   }
 

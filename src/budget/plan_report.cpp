@@ -347,6 +347,7 @@ std::string plan_text(const PlacedModel& model, const PlanTimes& times, PlanDeta
   for (const std::string& line : stage_lines(model)) stages += line + "\n";
   for (const std::string& line : hot_lines(model)) stages += line + "\n";
   for (const std::string& line : zebra_lines(model)) stages += line + "\n";
+  if (const std::string line = wire_line(model); !line.empty()) stages += line + "\n";
   for (const std::string& line : domain_lines(model)) stages += line + "\n";
   if (const std::string line = policy_line(model); !line.empty()) stages += line + "\n";
   return answers_text(plan, times, refusal, disk) + memory_text(plan) + "\n" + stages +

@@ -72,7 +72,8 @@ struct Squares {
   double left_out = 0, all = 0;
   double error() const {
     if (left_out == 0) return 0;
-    return std::isfinite(all) ? std::sqrt(left_out / all) : std::numeric_limits<double>::quiet_NaN();
+    return std::isfinite(all) ? std::sqrt(left_out / all)
+                              : std::numeric_limits<double>::quiet_NaN();
   }
 };
 
@@ -135,12 +136,13 @@ std::string FrameVersion::text() const {
 
 int64_t kept_elements(int64_t elements, DType type, double ratio) {
   const auto each = static_cast<double>(size_of(type));
-  const double room = static_cast<double>(elements) * each / ratio -
-                      static_cast<double>(sizeof(uint32_t)) * static_cast<double>(runs_of(elements));
+  const double room =
+      static_cast<double>(elements) * each / ratio -
+      static_cast<double>(sizeof(uint32_t)) * static_cast<double>(runs_of(elements));
   const double kept = std::floor(room / (sizeof(uint16_t) + each));
-  return std::clamp<int64_t>(kept < static_cast<double>(elements) ? static_cast<int64_t>(kept)
-                                                                  : elements,
-                             std::min<int64_t>(1, elements), elements);
+  return std::clamp<int64_t>(
+      kept < static_cast<double>(elements) ? static_cast<int64_t>(kept) : elements,
+      std::min<int64_t>(1, elements), elements);
 }
 
 size_t frame_bytes(std::span<const int64_t> elements, DType type, double ratio) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "comm/expert_domains.h"
+#include "comm/expert_wire.h"
 #include "model/expert_ranks.h"
 
 namespace hearth {
@@ -56,6 +57,8 @@ struct RankShards {
   /// (comm/device_world.h): each rank has one device, and all that it computes with there. Not with
   /// attention ranks.
   bool direct = false;
+  /// How weights of trained experts travel. Not dense: `levels` are not empty.
+  ExpertWire wire = {};
   ExpertDomains domains() const {
     return levels.empty() ? ExpertDomains::of_neighbours(ranks, expert_ranks)
                           : ExpertDomains(levels);

@@ -19,13 +19,18 @@ bool enters_products(const ParameterTable& table, TensorId id) {
   return t.slot != Slot::embedding || table.head_weight() == id;
 }
 
+bool is_of_expert(const ParameterTable& table, TensorId id) {
+  return table.block(table.tensor(id).block).kind == BlockKind::expert;
+}
+
 bool needs_copy(const ParameterTable& table, TensorId id, CopyRole role, const CopyPolicy& policy) {
   if (!table.is_present(id)) return false;
   const bool trained = policy.training && table.tensor(id).trainable;
   switch (role) {
     case CopyRole::stored: return !trained;
     case CopyRole::working:
-      return trained && policy.compute == Compute::bf16 && enters_products(table, id);
+      return trained && ((policy.compute == Compute::bf16 && enters_products(table, id)) ||
+                         (policy.wired && is_of_expert(table, id)));
     case CopyRole::master:
     case CopyRole::gradient: return trained;
     case CopyRole::moment1:
@@ -46,7 +51,8 @@ DType stored_type(const ParameterTable& table, TensorId id, const CopyPolicy& po
 
 DType type_of(const ParameterTable& table, TensorId id, CopyRole role, const CopyPolicy& policy) {
   if (role == CopyRole::stored) return stored_type(table, id, policy);
-  return role == CopyRole::working ? DType::bf16 : policy.master;
+  const bool rounded = role == CopyRole::working && policy.compute == Compute::bf16;
+  return rounded ? DType::bf16 : policy.master;
 }
 
 /// Walks the tensors of a place that have a copy of the role: f(id, byte offset), returns the arena's

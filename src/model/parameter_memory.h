@@ -17,11 +17,13 @@ namespace hearth {
 /// tensor that enters products. All other tensors have one copy, as stored; with bf16 compute, those
 /// of f32 that enter products are rounded. Of several ranks, those that do not update a block keep no
 /// moments of it (Block::owned), and those that do not compute with it either keep no copy
-/// (Block::present).
+/// (Block::present). With `wired`, each trained tensor of an expert has a working copy in any case: what
+/// ranks compute with is not its master (--wire-consistent).
 struct CopyPolicy {
   bool training = false;
   Compute compute = Compute::f32;
   DType master = DType::f32;
+  bool wired = false;
 };
 
 /// The type of a copy of a tensor; nullopt if a run does not keep that copy.

@@ -75,8 +75,8 @@ struct Block {
 };
 
 /// What a copy is for. `stored`: in the checkpoint's type (frozen tensors, reading). `master`: the
-/// f32 weight that the optimizer updates. `working`: a rounded copy that products read; absent if
-/// it would equal the master. `gradient`, `moment1`, `moment2`: for the optimizer.
+/// f32 weight that the optimizer updates. `working`: a rounded copy that products read, or what all ranks
+/// have of an expert; absent if it would equal the master. `gradient`, `moment1`, `moment2`: for the optimizer.
 enum class CopyRole : uint8_t { stored, master, working, gradient, moment1, moment2 };
 inline constexpr int kCopyRoles = 6;
 

@@ -151,7 +151,8 @@ TaskCost task_cost(const Schedule& schedule, const Task& task, const BatchWork& 
     cost.memory_s = seconds_of_bytes(swept_bytes(task, ranks, table), ranks);
     if (kind_costs(task.kind).talks) {
       cost.link_s =
-          ranks.links.latency_s() + seconds_between(task, batch, spec, table, ranks) +
+          operations_of(task, ranks, table) * ranks.links.latency_s() +
+          seconds_between(task, batch, spec, table, ranks) +
           (ranks.shards.ranks > 1 ? staged_seconds(schedule, task, ranks, table, rates.links) : 0);
     }
     return cost;

@@ -8,6 +8,8 @@ namespace hearth {
 namespace {
 
 constexpr double kClear = 4, kCopy = 8, kAdd = 12;  // bytes read and written for an f32
+// The same for the shared expert, a frame with three passes, and what a frame is decoded to.
+constexpr double kEncode = kAdd + 3 * kCopy, kDecode = kCopy;
 
 double trained_elements(const ParameterTable& table, BlockId block) {
   double elements = 0;
@@ -129,6 +131,34 @@ void add_round(const Task& task, const RankShards& shards, const RoutedRows& row
 
 }  // namespace
 
+bool is_wired(const RankCosts& costs, const ParameterTable& table, BlockId block) {
+  const ExpertWire& wire = costs.shards.wire;
+  if (!wire.compresses() || table.block(block).kind != BlockKind::expert) return false;
+  if (!table.is_trained(block)) return false;
+  return wire.owners_decode() || costs.owners.users(block).size() > 1;
+}
+
+double given_bytes(const RankCosts& costs, const ParameterTable& table, BlockId block) {
+  const double dense = static_cast<double>(costs.weight_bytes) * trained_elements(table, block);
+  return is_wired(costs, table, block) ? dense / costs.shards.wire.ratios().front() : dense;
+}
+
+double shared_expert_elements(const Task& task, const RankCosts& costs,
+                              const ParameterTable& table) {
+  double elements = 0;
+  for (const BlockUse& use : task.blocks) {
+    for (BlockId block = use.begin; task.kind == TaskKind::give && block < use.end; ++block) {
+      if (!is_wired(costs, table, block)) continue;
+      elements = std::max(elements, trained_elements(table, block));
+    }
+  }
+  return elements;
+}
+
+int32_t operations_of(const Task& task, const RankCosts& costs, const ParameterTable& table) {
+  return shared_expert_elements(task, costs, table) > 0 ? 5 : 1;
+}
+
 Traffic traffic_of(const Task& task, const RankCosts& costs, const ParameterTable& table,
                    const RoutedRows& rows) {
   Traffic traffic(costs.shards.ranks);
@@ -144,6 +174,12 @@ Traffic traffic_of(const Task& task, const RankCosts& costs, const ParameterTabl
       }
     }
   }
+  const double piece = shared_expert_elements(task, costs, table) / traffic.ranks();
+  for (int32_t from = 0; piece > 0 && from < traffic.ranks(); ++from) {
+    for (int32_t to = 0; to < traffic.ranks(); ++to) {  // in fixed point, and the mean
+      traffic.add(from, to, (4 + static_cast<double>(costs.weight_bytes)) * piece);
+    }
+  }
   for (const BlockUse& use : task.blocks) {
     for (BlockId block = use.begin; block < use.end; ++block) {
       const double elements = trained_elements(table, block);
@@ -154,7 +190,7 @@ Traffic traffic_of(const Task& task, const RankCosts& costs, const ParameterTabl
         }
       } else if (task.kind == TaskKind::give) {
         for (const int32_t user : costs.owners.users(block)) {
-          traffic.add(owner, user, static_cast<double>(costs.weight_bytes) * elements);
+          traffic.add(owner, user, given_bytes(costs, table, block));
         }
       }
     }
@@ -178,6 +214,16 @@ double swept_bytes(const Task& task, const RankCosts& costs, const ParameterTabl
       add_sums(block, elements, costs.owners, bytes);
       bytes[static_cast<size_t>(costs.shards.rank)] +=
           elements * joined_in_reduce(costs, table, block);
+    }
+    for (BlockId block = use.begin; task.kind == TaskKind::give && block < use.end; ++block) {
+      if (!is_wired(costs, table, block)) continue;
+      const double elements = trained_elements(table, block);
+      const int32_t owner = costs.owners.owner(block);
+      bytes[static_cast<size_t>(owner)] += kEncode * elements;
+      for (const int32_t user : costs.owners.users(block)) {
+        const bool decodes = user != owner || costs.shards.wire.owners_decode();
+        bytes[static_cast<size_t>(user)] += decodes ? kDecode * elements : 0;
+      }
     }
   }
   return *std::ranges::max_element(bytes);

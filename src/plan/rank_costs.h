@@ -34,6 +34,17 @@ struct RoutedRows {
 };
 RoutedRows routed_rows(const ModelSpec& spec, double tokens);
 
+/// Whether a block's weights travel compressed. A layer's experts have equally many receivers.
+bool is_wired(const RankCosts& costs, const ParameterTable& table, BlockId block);
+/// Bytes of a block's weights on their way from its owner to one rank; compressed, those of the first
+/// ratio (ExpertWire::ratios), whose error nobody knows before the run.
+double given_bytes(const RankCosts& costs, const ParameterTable& table, BlockId block);
+/// Of a task that gives experts compressed: elements of their layer's shared expert, else 0.
+double shared_expert_elements(const Task& task, const RankCosts& costs,
+                              const ParameterTable& table);
+/// Operations of ranks that a task of a kind that talks consists of (runtime/wire_experts.h).
+int32_t operations_of(const Task& task, const RankCosts& costs, const ParameterTable& table);
+
 /// Bytes that a task of a kind that talks sends between ranks. All ranks have this task.
 Traffic traffic_of(const Task& task, const RankCosts& costs, const ParameterTable& table,
                    const RoutedRows& rows = {});

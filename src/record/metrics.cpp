@@ -111,6 +111,15 @@ Json to_json(const StepMetrics& metrics) {
       object.emplace_back("utilisation", utilisation_json(metrics.ranks));
     }
   }
+  if (!metrics.wire.empty()) {
+    JsonArray ratios, errors;
+    for (const WiredStep& of : metrics.wire) {
+      ratios.emplace_back(of.ratio);
+      errors.emplace_back(of.error);
+    }
+    object.emplace_back("wire",
+                        JsonObject{{"ratio", std::move(ratios)}, {"error", std::move(errors)}});
+  }
   if (metrics.eval_loss) object.emplace_back("eval_loss", *metrics.eval_loss);
   if (metrics.z_loss) object.emplace_back("z_loss", *metrics.z_loss);
   if (metrics.state_digest) object.emplace_back("state_digest", *metrics.state_digest);

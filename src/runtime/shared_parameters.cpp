@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <set>
 
 #include "base/arena.h"
 #include "comm/shard_sum.h"
@@ -166,6 +167,10 @@ StagingNeed staging_bytes(const Schedule& schedule, const ParameterTable& table,
   if (shards.ranks == 1) return {};
   const Owners owners = owners_of(table, shards);
   size_t most = 0, incoming = 0;
+  const WireExperts wire(shards, table, owners);
+  for (const int32_t layer : wire.layers()) {
+    most = std::max(most, wire.staging_bytes(table, layer, hosts));
+  }
   for (const Task& task : schedule.tasks) {
     if (task.kind != TaskKind::reduce && task.kind != TaskKind::give) continue;
     std::vector<SharedGradient> gradients;
@@ -195,6 +200,7 @@ SharedParameters::SharedParameters(const RankShards& shards, ParameterTable& tab
       team_(team),
       owners_(owners_of(table, shards)),
       stage_(devices, hosts),
+      wire_(shards, table, owners_),
       guest_place_(guest_place(table, shards)) {
   HEARTH_CHECK(team == nullptr ? shards.ranks == 1
                                : shards.ranks == team->size() && shards.rank == team->rank(),
@@ -410,8 +416,13 @@ void SharedParameters::give(Stream& stream, std::span<const BlockId> blocks) {
   std::vector<SharedCopy> copies;
   std::vector<std::pair<View, View>> staged;  // on the host, and where they go at a device
   std::vector<BlockId> staged_of;
+  std::set<int32_t> wired;  // layers
   size_t used = 0;
   for (const BlockId block : blocks) {
+    if (wire_.has(block)) {
+      wired.insert(table_.block(block).layer);
+      continue;
+    }
     if (!uses(block)) continue;
     for (const UpdateRun& run : update_runs(table_, block, block + 1)) {
       View copy = given_copy(run);
@@ -442,6 +453,14 @@ void SharedParameters::give(Stream& stream, std::span<const BlockId> blocks) {
                      false);
   }
   stage_.synchronize();
+  for (const int32_t layer : wired) give_wired(layer);
+}
+
+void SharedParameters::repeat_give() {
+  if (!has_exact_) return;
+  has_exact_ = false;
+  for (const int32_t layer : wire_.layers()) give_wired(layer);
+  stage_.take_copies();  // of no step
 }
 
 void SharedParameters::move(std::span<const Move> moves) {
@@ -519,6 +538,7 @@ void SharedParameters::spread() {
   });
   move(moves);
   refresh_working_copies(table_);
+  has_exact_ = wire_.any();
 }
 
 void SharedParameters::collect() {
@@ -527,14 +547,16 @@ void SharedParameters::collect() {
     const int32_t owner = owners_.owner(block);
     if (owner == 0) return;
     // Without working copies, `give` has brought the masters.
-    const bool given = owners_.uses(block, 0) && !kept_copy(table_, id, CopyRole::working);
+    const bool given =
+        owners_.uses(block, 0) && !kept_copy(table_, id, CopyRole::working) && !wire_.has(block);
     const bool takes_part = shards_.rank == 0 || shards_.rank == owner;
     Move move{block, owner, {0}, {}, table_.tensor(id).size()};
     if (takes_part && !given) move.copy = kept_copy(table_, id, CopyRole::master);
     moves.push_back(std::move(move));
   });
   move(moves);
-  if (shards_.rank > 0 || !shards_.group().divided()) return;
+  has_exact_ = has_exact_ || !wire_.report().empty();  // what step 1 computes with is exact, too
+  if (shards_.rank > 0 || (!shards_.group().divided() && !wire_.any())) return;
   for (const BlockId block : trained_blocks()) {
     for (TensorId id = table_.block(block).begin; !uses(block) && id < table_.block(block).end;
          ++id) {

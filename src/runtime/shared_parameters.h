@@ -16,6 +16,7 @@
 #include "layers/rank_work.h"
 #include "plan/schedule.h"
 #include "runtime/device_stage.h"
+#include "runtime/wire_experts.h"
 
 namespace hearth {
 
@@ -89,6 +90,12 @@ class SharedParameters : public RankWork {
   /// copies. `collect`: weights that only owners have since updates, to rank 0.
   void spread();
   void collect();
+  /// All ranks call it at the begin of a step. If weights travel compressed, and `spread` or `collect` has
+  /// brought exact ones since the last step: they travel again, so that all ranks compute with what they
+  /// would have.
+  void repeat_give();
+  /// How the weights of experts travelled last, by layer; empty: dense.
+  std::vector<WiredStep> wired() const { return wire_.report(); }
   /// What passed between devices and the host since the last call, by steady_link_clock.
   std::vector<BlockCopy> take_copies() { return stage_.take_copies(); }
 
@@ -115,6 +122,7 @@ class SharedParameters : public RankWork {
   bool passes_host(BlockId block) const { return is_at_device(block) && !shards_.direct; }
   /// Room in the staging memory, from `used` on, which it raises.
   std::byte* room(size_t bytes, size_t& used) const;
+  void give_wired(int32_t layer) { wire_.give(table_, *team_, stage_, memory_.staging, layer); }
   View staged_gradient(BlockId block, const View& gradient, size_t& used);
   /// A copy of a tensor that goes from one rank to others.
   struct Move {
@@ -135,6 +143,8 @@ class SharedParameters : public RankWork {
   RankTeam* const team_;
   const Owners owners_;
   DeviceStage stage_;
+  WireExperts wire_;
+  bool has_exact_ = false;  // of weights that travel compressed
   const Place guest_place_;
   size_t guest_bytes_ = 0;                // guest_gradient_bytes
   std::vector<ExpertGradients> experts_;  // by address; empty: ranks do not share experts

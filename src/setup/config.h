@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "comm/expert_wire.h"
 #include "data/rows/rows.h"
 #include "device/link_rate.h"
 #include "device/rank_devices.h"
@@ -130,6 +131,13 @@ struct TrainConfig : RunConfig, LoraConfig {
   std::vector<int32_t> levels = {};
   /// Of `hybrid-ep`, by level: the size of expert domains. Unset: what the plan chooses.
   std::optional<std::vector<int32_t>> domains = {};
+  /// Of `hybrid-ep`: how weights of experts travel, without the other two options.
+  ExpertWire wire = {};
+  double wire_threshold = 0.1;
+  bool wire_consistent = false;
+  ExpertWire expert_wire() const {
+    return {wire.kind, wire.ratio, wire_threshold, wire_consistent};
+  }
   int64_t attention_ranks = 0;  // of `zebra`
   /// Of `zebra`, by layer with experts: experts that each expert rank gives to the attention ranks.
   /// Empty: none. Unset: what the plan chooses.

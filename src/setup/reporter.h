@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "comm/expert_wire.h"
 
 namespace hearth {
 
@@ -66,6 +67,7 @@ struct StepMetrics {
   std::optional<int64_t> paced_late;
   std::map<std::string, double> paced_late_s;  // by how much in all, by place
   std::vector<RankMetrics> ranks;              // empty: one rank
+  std::vector<WiredStep> wire;                 // by layer with experts; empty: they travel dense
   bool skipped = false;                        // loss or gradient not finite: no update
   std::optional<std::string> state_digest;  // root digest of the state after the step, if computed
 };

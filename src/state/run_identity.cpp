@@ -237,6 +237,7 @@ class Comparison {
     if (*was.value == *now.value) return;
     switch (now.rule) {
       case IdentityRule::fixed: return refuse_other_tensors();
+      case IdentityRule::owners: return other_owners(now.option, *was.value, *now.value);
       case IdentityRule::resolved: return resolved(now.option, *was.value, *now.value);
       default: return held_rows(now.option);
     }
@@ -268,6 +269,19 @@ class Comparison {
           flag(option), quoted(was), now, was, allow_change(option));
     }
     if (!has_changed(option)) note(option, option + " auto: " + was + " -> " + now);
+  }
+
+  void other_owners(const std::string& option, const std::string& was, const std::string& now) {
+    if (!is_allowed(option)) {
+      throw usage_error(
+          "{0}: an expert's owner computes with exact weights, the other ranks with compressed "
+          "ones, "
+          "so results depend on domains: they were {1} when the state was saved and are {2} now; "
+          "give "
+          "{0} and {3} of then, or {4}",
+          flag(option), was, now, flag("levels"), allow_change(option));
+    }
+    note(option, "owners of experts: " + was + " -> " + now);
   }
 
   void held_rows(const std::string& option) {

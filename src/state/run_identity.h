@@ -17,6 +17,7 @@ enum class IdentityRule : uint8_t {
   options,     // an option that changed is refused (usage) unless --allow-change names it
   fixed,       // refused (usage), even if --allow-change names the option that changed it
   resolved,    // refused (usage) unless --allow-change names the option that resolves to it
+  owners,      // refused (usage) unless --allow-change names the option: its ranks decide the bits
   held_rows,   // refused (usage) unless --allow-change names the option; then a warning of a leak
   content,     // refused (input), naming the file, unless --allow-change let the option change
   kept_files,  // the same; files named both before and after the change must keep their content
@@ -76,6 +77,7 @@ struct RunIdentity {
   IdentityField<IdentityOptions> options{"options", Rule::options, "", kRefused};
   IdentityField<std::string> trained{"trained", Rule::fixed};  // digest of names and shapes
   IdentityField<std::string> compute_dtype{"compute_dtype", Rule::resolved, "compute-dtype"};
+  IdentityField<std::string> owners{"owners", Rule::owners, "domains"};  // of experts
   IdentityField<std::string> val_rows{"val-rows", Rule::held_rows, "val-size"};
   IdentityField<FileDigests> chat_template{"chat-template", Rule::content, "chat-template"};
   IdentityField<FileDigests> model{"model", Rule::content, "model", kRefused};
@@ -95,6 +97,7 @@ struct RunIdentity {
     visit(of.options...);
     visit(of.trained...);
     visit(of.compute_dtype...);
+    visit(of.owners...);
     visit(of.val_rows...);
     visit(of.chat_template...);
     visit(of.model...);

@@ -71,6 +71,21 @@ void require_numbers(const TrainConfig& config) {
   }
 }
 
+/// Weights that travel compressed are those of trained experts, between ranks.
+void require_wire(const TrainConfig& config) {
+  if (!config.wire.compresses()) return;
+  if (config.method == Method::lora) {
+    throw usage_error(
+        "{}: there is nothing to compress with {}: experts are frozen, so they do not travel, and "
+        "adapters are small; leave it out",
+        spelled(Setting::wire), spelled(Setting::method, "lora"));
+  }
+  if (config.ranks() == 1) {
+    throw usage_error("{}: there is one rank, so no weights travel; leave it out, or use {}",
+                      spelled(Setting::wire), spelled(Setting::thread_ranks));
+  }
+}
+
 }  // namespace
 
 void require_domains(const TrainConfig& config, const ModelSpec& spec) {
@@ -83,9 +98,14 @@ void require_domains(const TrainConfig& config, const ModelSpec& spec) {
                           spelled(Setting::parallel, "hybrid-ep"));
       }
     }
+    if (config.wire.compresses()) {
+      throw usage_error("{}: weights of experts travel only with {}", spelled(Setting::wire),
+                        spelled(Setting::parallel, "hybrid-ep"));
+    }
     return;
   }
   require_numbers(config);
+  require_wire(config);
   if (spec.experts == 0 && config.ranks() > 1) {
     throw usage_error("{}: the model has no experts to share; use {}",
                       spelled(Setting::parallel, "hybrid-ep"), spelled(Setting::parallel, "dp"));

@@ -8,7 +8,8 @@
 namespace hearth {
 
 /// Usage error, with what would do, unless levels and domains go with the ranks, with each other and with
-/// the model's experts, or if they are given without `hybrid-ep`.
+/// the model's experts, or if they or compressed weights are given without `hybrid-ep`; also if there are
+/// no weights to compress.
 void require_domains(const TrainConfig& config, const ModelSpec& spec);
 
 /// Of `hybrid-ep`: the domains of the options; if the plan chooses, the smallest with an expert for each

@@ -18,6 +18,7 @@
 #include "budget/rank_memory.h"
 #include "budget/recompute_choice.h"
 #include "budget/zebra_choice.h"
+#include "runtime/shared_parameters.h"
 #include "setup/row_requests.h"
 #include "train/domain_options.h"
 #include "train/known_policy.h"
@@ -141,6 +142,14 @@ void warn_of_idle_links(const TrainConfig& config, Reporter& reporter) {
   reporter.warn(spelled(Setting::rank_links) + " changes nothing here: there is one rank");
 }
 
+void warn_of_idle_wire(const PlacedModel& model, Reporter& reporter) {
+  const RankShards& shards = model.plan.shards;
+  if (!shards.wire.compresses() || !model.plan.train) return;
+  if (WireExperts(shards, model.table, owners_of(model.table, shards)).any()) return;
+  reporter.warn(spelled(Setting::wire) +
+                " changes nothing here: no trained expert is at several ranks");
+}
+
 void warn_of_idle_predictor(const TrainConfig& config, const PlacedModel& model,
                             Reporter& reporter) {
   if (config.foresight.predictor == ForetoldBy::history || model.of_model.decides()) return;
@@ -197,6 +206,7 @@ PlannedRun::PlannedRun(const TrainConfig& given, std::shared_ptr<const OpenedMod
   warn_of_faster_expert_ranks(model, reporter);
   warn_of_idle_sums(model, reporter);
   warn_of_idle_links(config, reporter);
+  warn_of_idle_wire(model, reporter);
   warn_of_idle_predictor(config, model, reporter);
   warn_of_idle_division(config, model, reporter);
   if (!config.replay_decisions.empty()) {

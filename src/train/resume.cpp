@@ -3,6 +3,7 @@
 #include "base/file_ops.h"
 #include "base/setting.h"
 #include "base/version.h"
+#include "budget/domain_choice.h"
 #include "data/samples/row_key.h"
 #include "model/adapters.h"
 #include "state/state_adapter.h"
@@ -77,6 +78,8 @@ RunIdentity identity_of_run(const TrainConfig& config, const PlacedModel& model,
   identity.options = options_of(config);
   identity.trained = trained_tensors(model.table).hex();
   identity.compute_dtype = name_of(model.settings.compute);
+  const RankShards& shards = model.plan.shards;
+  if (shards.wire.compresses() && !shards.wire.consistent) identity.owners = domains_text(shards);
   identity.chat_template = file_digests(template_digest(config));
   identity.model = file_digests(opened.checkpoint->digests());
   identity.data = file_digests(data);

@@ -355,6 +355,7 @@ std::optional<StepResult> Session::train_step(const std::vector<MicroBatch>& bat
     // At once, as other streams of this rank may wait for ranks that wait for it.
     options.failed = [this](const Error& error) { team_->world().fail(error); };
   }
+  if (shared_) shared_->repeat_give();
   const double start = steady_link_clock().now(), late_before = late_loads();
   const std::vector<DecidedPast> past = decided_past();
   for (const auto& rule : splits_) rule->begin_step(numbers.step);
@@ -409,6 +410,7 @@ std::optional<StepResult> Session::train_step(const std::vector<MicroBatch>& bat
     result.z_loss += share * z_loss;
   }
   result.expert_tokens = std::move(part.expert_tokens);
+  if (shared_) result.wired = shared_->wired();
   result.grad_norm = train_->scalar(Value::grad_norm);
   result.finite = train_->scalar(Value::finite) != 0 && std::isfinite(result.loss_sum);
   if (rotates) due_ = {numbers, train_->scalar(Value::clip), train_->scalar(Value::finite)};

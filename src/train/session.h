@@ -44,6 +44,7 @@ struct StepResult {
   std::vector<double> residency;              // StepMetrics::residency
   double save_wait_s = 0;                     // updates waited for a save
   std::vector<RankStep> ranks;                // by rank; empty: one rank
+  std::vector<WiredStep> wired;               // StepMetrics::wire
   int signal = 0;                             // StepPart::signal, of any rank
   std::map<std::string, PacedTasks> paced;    // by place; only places with cost tables
 };

@@ -217,6 +217,7 @@ void TrainingRun::record_ranks(const StepResult& result, StepMetrics& m) {
       m.bytes["0/" + link.substr(0, arrow) + "->0/" + link.substr(arrow + 2)] = bytes;
     }
   }
+  m.wire = result.wired;
   for (const RankStep& step : result.ranks) {
     m.ranks.push_back({step.rank, step.host, step.time_s, step.wait_s, step.tokens,
                        role_of(model_.plan.shards, step.rank)});
@@ -274,8 +275,9 @@ bool TrainingRun::must_stop() const {
 
 void TrainingRun::evaluate(const char* when) {
   if (!data_.eval || evaluated_step_ == progress_.step) return;
-  // The weights of experts may be at other ranks.
-  model_.plan.shards.group().divided() ? settle() : drain();
+  // The weights of experts may be at other ranks, or those here may be what travelled compressed.
+  const RankShards& shards = model_.plan.shards;
+  shards.group().divided() || shards.wire.compresses() ? settle() : drain();
   const EvalResult result = session_->evaluate(*data_.eval, [this] {
     if (crew_) crew_->team().world().beat();
     return stop_signal() != 0;

@@ -117,8 +117,8 @@ double error_of(const Matrices& of, const std::vector<std::vector<float>>& value
 
 TEST_CASE("residual frame: what is largest is sent\\, and the error is what its definition says") {
   std::mt19937 random(7);
-  const std::vector<std::vector<int64_t>> shapes{
-      {1}, {7, 0, 3}, {512, 512, 512}, {65535}, {65536, 2}, {65537}, {200000, 70000}};
+  const std::vector<std::vector<int64_t>> shapes{{1},        {7, 0, 3}, {512, 512, 512}, {65535},
+                                                 {65536, 2}, {65537},   {200000, 70000}};
   for (const DType type : {DType::f32, DType::bf16}) {
     for (const auto& sizes : shapes) {
       for (const double ratio : {1.5, 5.0, 50.0, 3000.0}) {
@@ -280,9 +280,9 @@ TEST_CASE("residual frame: an index that is none of its tensor") {
   };
   CHECK(with(kIndices + 10, 99).code == ExitCode::done);
   CHECK(with(kIndices + 10, 100).says("indices"));
-  CHECK(with(kIndices + 10, 4).says("indices"));   // twice
-  CHECK(with(kIndices + 10, 3).says("indices"));   // not rising
-  CHECK(with(64, 5).says("indices"));              // fewer than the tensor says
+  CHECK(with(kIndices + 10, 4).says("indices"));  // twice
+  CHECK(with(kIndices + 10, 3).says("indices"));  // not rising
+  CHECK(with(64, 5).says("indices"));             // fewer than the tensor says
   CHECK(with(64, 7).says("indices"));
 }
 

@@ -147,6 +147,29 @@ TEST_CASE("rank costs: gradients go once to their owners\\, weights once to all"
   CHECK(three.traffic(TaskKind::reduce).total() == Approx(2 * 4 * three.elements));
 }
 
+TEST_CASE("rank costs: experts that travel compressed take less\\, beside their mean") {
+  RankShards shards{4, 4, 0};
+  shards.share(ExpertDomains({{4, 4}}));
+  RankStepCase step(shards);
+  const Traffic dense = step.traffic(TaskKind::give);
+  step.costs.shards.wire = {.kind = ExpertWire::Kind::residual, .ratio = 20};
+  const ModelSpec& spec = step.model.spec;
+  const auto layers = static_cast<double>(spec.moe_layers());
+  const double expert = 3.0 * 24 * 12, experts = 5;
+  const double saved = (1 - 1 / 20.0) * 4 * layers * experts * expert * 3;
+  const double mean = 8 * layers * expert * 4 * 3 / 4;  // each rank a quarter to three others
+  CHECK(step.traffic(TaskKind::give).total() == Approx(dense.total() - saved + mean));
+  CHECK(step.swept(TaskKind::give) > 0);
+  // Of ranks that have nothing in common nothing travels, unless owners decode.
+  shards.share(ExpertDomains({{4, 1}}));
+  RankStepCase apart(shards);
+  const Traffic before = apart.traffic(TaskKind::give);
+  apart.costs.shards.wire = step.costs.shards.wire;
+  CHECK(apart.traffic(TaskKind::give).total() == before.total());
+  apart.costs.shards.wire.consistent = true;
+  CHECK(apart.traffic(TaskKind::give).total() == Approx(before.total() + mean));
+}
+
 TEST_CASE("rank costs: sums read two gradients and write one") {
   // Of two ranks, the owner adds one gradient and the other clears its own.
   const RankStepCase two(RankShards{2, 2, 0});

@@ -52,7 +52,7 @@ TEST_CASE("aliases of other trainers, with hyphens or underscores") {
 
 TEST_CASE("all problems are told at once, with the nearest name") {
   test::TemporaryDirectory directory;
-  const std::string file = written(directory, "learnig_rate: 1\nseq-len: 0\nwire: auto\n");
+  const std::string file = written(directory, "learnig_rate: 1\nseq-len: 0\nwire: residual:1\n");
   const auto e = raised_by([&] {
     parsed({"train", file, "--model", "m", "--grad-acum", "4", "--lr", "nan", "--packing", "maybe",
             "--parallel", "chunked", "--policy", "roundpip"});
@@ -61,7 +61,7 @@ TEST_CASE("all problems are told at once, with the nearest name") {
   INFO(e.message);
   for (const char* part :
        {":1: learnig_rate: unknown key; the nearest is learning_rate (lr)",
-        ":2: seq-len: expected a whole number", ":3: wire: not in this version",
+        ":2: seq-len: expected a whole number", ":3: wire: expected dense, auto or residual:R",
         "--grad-acum: unknown option; the nearest is --grad-accum", "--lr: expected a number",
         "--packing: expected on or off", "'chunked' is not in this version", "found 'roundpip'",
         "--data is missing", "--out is missing"}) {
@@ -120,7 +120,7 @@ TEST_CASE("options that contradict each other") {
   CHECK(refused({"--data", "-", "--eval-data", "-"}, "standard input (-) can be read only once"));
   CHECK(refused({"--grad-accum", "3", "--batch-tokens", "8192", "--seq-len", "1024"},
                 "8192 tokens are 8 micro-batches"));
-  CHECK(refused({"--wire", "dense"}, "not in this version"));
+  CHECK(refused({"--wire", "sparse"}, "--wire: expected dense, auto or residual:R"));
   CHECK(refused({"--devices", "host,host"}, "--devices: host twice"));
   CHECK(refused({"--devices", "gpu"},
                 "--devices: 'gpu': expected auto, host[:N], cuda:N or virtual"));

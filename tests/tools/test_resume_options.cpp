@@ -114,6 +114,9 @@ std::map<std::string, Case> cases(const TrainingFixture& f) {
       {"expert-shift", {harmless, {"--expert-shift", "off"}}},
       {"levels", {only_value, {}}},  // test_expert_domains.cpp
       {"domains", {only_value, {}}},
+      {"wire", {only_value, {}}},  // test_wired_experts.cpp
+      {"wire-threshold", {another, {"--wire-threshold", "0.2"}}},
+      {"wire-consistent", {another, {"--wire-consistent"}}},
       {"rank-links", {harmless, {"--rank-links", "1G:20us"}}},
       {"rank-limit", {harmless, {"--rank-limit", "30s"}}},
       {"plan", {another, {"--plan", f.dir / "plan.json"}}},

@@ -5,12 +5,7 @@
 namespace hearth {
 
 const std::vector<LaterOption>& later_options() {
-  static const std::vector<LaterOption> options{
-      // Ranks.
-      {.name = "wire"},
-      {.name = "wire-threshold"},
-      {.name = "wire-consistent", .flag = true},
-  };
+  static const std::vector<LaterOption> options;  // none at present
   return options;
 }
 

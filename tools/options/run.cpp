@@ -174,6 +174,20 @@ void add_run(std::vector<Option>& table) {
                 "tokens travel. Each number divides that of its level. auto: what saves simulated time over "
                 "ep; results are identical for any value",
         .may_change = true},
+       {.name = "wire", .group = group, .commands = kTraining, .idle = kIdleOutsideTraining,
+        .value = wire_value(), .unit = "ratio",
+        .help = "with --parallel hybrid-ep: how weights of trained experts travel to the ranks that hold them. "
+                "residual:R sends the largest differences to the mean expert of the layer, in 1/R of the bytes; "
+                "auto chooses R for each expert. Not dense: another run, with other results"},
+       {.name = "wire-threshold", .group = group, .commands = kTraining, .idle = kIdleOutsideTraining,
+        .value = number_value(&Options::wire_threshold, {.least = 0}),
+        .unit = "relative error",
+        .help = "error of an expert's weights above which --wire auto takes a lower ratio, then sends them "
+                "dense, and residual:R sends them dense"},
+       {.name = "wire-consistent", .group = group, .commands = kTraining, .idle = kIdleOutsideTraining,
+        .value = flag_value(&Options::wire_consistent),
+        .help = "with --wire: the owner of an expert computes with what it sent to the others, so results do "
+                "not depend on ranks and domains; takes memory for a copy of experts with f32"},
        {.name = "rank-devices", .group = group, .commands = kTraining, .idle = kIdleOutsideTraining,
         .value = rank_devices_value(),
         .help = "devices of some ranks, which do not have those of --devices: '0-1=cuda:0;2=host' gives ranks "

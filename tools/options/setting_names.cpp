@@ -67,6 +67,7 @@ std::string option_of(Setting setting) {
     case Setting::trainable: return "trainable";
     case Setting::val_size: return "val-size";
     case Setting::warmup: return "warmup";
+    case Setting::wire: return "wire";
   }
   HEARTH_CHECK(false, "a setting without an option");
 }

@@ -92,6 +92,37 @@ OptionValue domains_value() {
   return {OptionKind::text, "auto|S1,S2,...", "1 to 1024", single(set), get};
 }
 
+OptionValue wire_value() {
+  static constexpr double kMostRatio = 10000;
+  static constexpr std::string_view kResidual = "residual:";
+  const auto set = [](Options& options, const std::string& text) -> Problem {
+    using Kind = ExpertWire::Kind;
+    double ratio = 1;
+    Kind kind = text == "auto" ? Kind::automatic : Kind::dense;
+    if (text.starts_with(kResidual)) {
+      kind = Kind::residual;
+      ratio = parse_number(text.substr(kResidual.size())).value_or(0);
+    }
+    const bool known = kind == Kind::residual ? ratio > 1 && ratio <= kMostRatio
+                                              : kind == Kind::automatic || text == "dense";
+    if (!known) {
+      return unexpected("dense, auto or residual:R, with R above 1 and at most 10000", text);
+    }
+    options.wire.kind = kind;
+    options.wire.ratio = ratio;
+    return std::nullopt;
+  };
+  const auto get = [](const Options& options) -> std::string {
+    switch (options.wire.kind) {
+      case ExpertWire::Kind::dense: return "dense";
+      case ExpertWire::Kind::automatic: return "auto";
+      case ExpertWire::Kind::residual: break;
+    }
+    return yaml_text(std::string(kResidual) + format_number(options.wire.ratio));
+  };
+  return {OptionKind::text, "dense|auto|residual:R", "R above 1, at most 10000", single(set), get};
+}
+
 OptionValue rank_links_value() {
   constexpr double kMostLatency = 10;  // seconds
   return {OptionKind::text, "BYTES/S[:LATENCY]", "at least 1, latency at most 10s",

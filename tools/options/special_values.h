@@ -18,6 +18,7 @@ OptionValue logical_shards_value();
 OptionValue expert_shift_value();
 OptionValue levels_value();
 OptionValue domains_value();
+OptionValue wire_value();
 /// Links of thread ranks: BYTES/S[:LATENCY].
 OptionValue rank_links_value();
 OptionValue rank_devices_value();

@@ -30,6 +30,10 @@ const std::vector<std::string> kDpRanks{"--parallel",       "dp", "--thread-rank
                                         "--logical-shards", "2"};
 const std::vector<std::string> kEpRanks{"--parallel",       "ep", "--thread-ranks", "2",
                                         "--logical-shards", "2"};
+// Ranks that compute with what they decode of each other's weights.
+const std::vector<std::string> kWiredRanks{
+    "--parallel", "hybrid-ep", "--thread-ranks", "2",          "--logical-shards", "2",
+    "--domains",  "2",         "--wire",         "residual:8", "--wire-threshold", "1"};
 
 std::vector<std::string> joined(std::vector<std::string> some,
                                 const std::vector<std::string>& others) {
@@ -172,7 +176,9 @@ TEST_CASE("kill -9: at file operations of a run on two devices") {
   sweep(kSanitized ? 600 : 120, kOnTwo);
 }
 TEST_CASE("kill -9: at file operations of a run of several ranks") {
-  for (const auto& options : {kDpRanks, kEpRanks}) sweep(kSanitized ? 600 : 60, options);
+  for (const auto& options : {kDpRanks, kEpRanks, kWiredRanks}) {
+    sweep(kSanitized ? 600 : 60, options);
+  }
 }
 TEST_CASE("kill -9: at every file operation of a run", "[.long]") { sweep(1); }
 TEST_CASE("kill -9: at every file operation of a run of several ranks", "[.long]") {

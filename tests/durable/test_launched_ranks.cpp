@@ -161,6 +161,36 @@ TEST_CASE("launched ranks: the bits are those of one rank") {
   }
 }
 
+TEST_CASE("launched ranks: weights that travel compressed\\, as between threads") {
+  const Launched f;
+  for (const bool consistent : {false, true}) {
+    for (const auto& [ranks, domains] :
+         std::vector<std::pair<int, std::string>>{{2, "2"}, {4, "2"}}) {
+      Words more{"--wire",   "residual:8",          "--wire-threshold", "1",
+                 "--levels", std::to_string(ranks), "--domains",        domains};
+      if (consistent) more.emplace_back("--wire-consistent");
+      const std::string of = std::to_string(ranks) + (consistent ? "consistent" : "");
+      Words threads = f.train("threads" + of, 6, more, "hybrid-ep");
+      threads.insert(threads.end(), {"--thread-ranks", std::to_string(ranks)});
+      const Ended one = f.tiny.run(f.tiny.command(threads));
+      INFO(of << ": " << one.err);
+      REQUIRE(one.code == 0);
+      const Ended ended = f.run_on(ranks, f.train("processes" + of, 6, more, "hybrid-ep"));
+      INFO(ended.err);
+      REQUIRE(ended.code == 0);
+      CHECK(own_lines(ended).empty());
+      const Outcome expected = f.tiny.outcome("threads" + of);
+      const Outcome found = f.tiny.outcome("processes" + of);
+      CHECK(found.root == expected.root);
+      CHECK(found.model == expected.model);
+      const Json metrics = parse_json(metrics_lines(f.tiny.d / ("processes" + of)).back(), of);
+      CHECK(metrics.find("wire")->find("error")->as_array().at(0).as_double() > 0);
+    }
+  }
+  CHECK(f.tiny.outcome("threads2consistent").root == f.tiny.outcome("threads4consistent").root);
+  CHECK(f.tiny.outcome("threads2").root != f.tiny.outcome("threads2consistent").root);
+}
+
 TEST_CASE("launched ranks: a signal to any of them stops all\\, and other ranks go on") {
   const Launched f;
   REQUIRE(f.tiny.run(f.tiny.command(f.train("whole", 300))).code == 0);

@@ -49,11 +49,31 @@ struct ExpertRanks {
   }
   /// The rows of the group's ranks are computed in rounds: in round r those of the rank r places
   /// behind this one in the ring. So every rank has one other rank's rows at a time, and in round 0
-  /// its own.
-  int32_t guest_of(int32_t round) const { return (position + round) % ranks; }
+  /// its own. If as many ranks have tokens as have experts alone, each role is a ring, and in the later
+  /// half of the rounds both serve each other: so ranks with experts compute in the same rounds.
+  int32_t guest_of(int32_t round) const {
+    if (!in_halves()) return (position + round) % ranks;
+    return at_half(half(position) != round / attention_ranks, position + round);
+  }
+  /// The round in which this rank computes the rows of `guest`.
+  int32_t round_of(int32_t guest) const {
+    if (!in_halves()) return (guest - position + ranks) % ranks;
+    const int32_t behind = (guest - position + ranks) % attention_ranks;
+    return behind + (half(guest) != half(position) ? attention_ranks : 0);
+  }
   /// The rank that computes this one's rows while this one computes those of `guest`.
-  int32_t host_of(int32_t guest) const { return (2 * position - guest + ranks) % ranks; }
+  int32_t host_of(int32_t guest) const {
+    if (!in_halves()) return (2 * position - guest + ranks) % ranks;
+    return at_half(half(guest), 2 * position - guest + ranks);
+  }
   friend bool operator==(const ExpertRanks&, const ExpertRanks&) = default;
+
+ private:
+  bool in_halves() const { return attention_ranks > 0 && 2 * attention_ranks == ranks; }
+  bool half(int32_t at) const { return at >= attention_ranks; }
+  int32_t at_half(bool second, int32_t number) const {
+    return number % attention_ranks + (second ? attention_ranks : 0);
+  }
 };
 
 }  // namespace hearth

@@ -115,7 +115,7 @@ namespace {
 void add_round(const Task& task, const RankShards& shards, const RoutedRows& rows,
                Traffic& traffic) {
   const ExpertRanks own = shards.experts(task.layer);
-  const int32_t round = (task.part.place - own.position + own.ranks) % own.ranks;
+  const int32_t round = own.round_of(task.part.place);
   for (int32_t rank = 0; rank < shards.ranks; ++rank) {
     ExpertRanks group = own;
     group.position = shards.position_of(rank);

@@ -1,6 +1,7 @@
 // Ranks of which some compute attention and the others experts (--parallel zebra): the bits of one rank.
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
+#include <set>
 
 #include "base/json.h"
 #include "base/sanitized.h"
@@ -135,6 +136,31 @@ TEST_CASE("zebra: each group has all experts\\, and a run goes on with other gro
   REQUIRE(f.run(parts) == ExitCode::done);
   CHECK(f.root("parts") == f.root("whole"));
   CHECK(f.result("parts") == f.result("whole"));
+}
+
+TEST_CASE("zebra: in each round a rank has one guest\\, and is one rank's guest") {
+  for (const auto& [ranks, attention] :
+       std::vector<std::pair<int32_t, int32_t>>{{2, 1}, {4, 2}, {6, 3}, {3, 1}, {6, 2}, {4, 0}}) {
+    INFO(ranks << " ranks, " << attention);
+    std::vector<std::set<int32_t>> guests(static_cast<size_t>(ranks));
+    for (int32_t round = 0; round < ranks; ++round) {
+      std::set<int32_t> at_once;
+      int32_t serving = 0;
+      for (int32_t at = 0; at < ranks; ++at) {
+        const ExpertRanks own{ranks, at, attention};
+        const int32_t guest = own.guest_of(round), host = own.host_of(guest);
+        at_once.insert(guest);
+        guests[static_cast<size_t>(at)].insert(guest);
+        CHECK(own.round_of(guest) == round);
+        CHECK((ExpertRanks{ranks, host, attention}.guest_of(round) == at));
+        if (own.serves(guest)) ++serving;
+      }
+      CHECK(std::ssize(at_once) == ranks);
+      // Where roles have equally many ranks, all with experts compute, or none.
+      if (2 * attention == ranks) CHECK(serving == (round < attention ? 0 : attention));
+    }
+    for (const std::set<int32_t>& of : guests) CHECK(std::ssize(of) == ranks);
+  }
 }
 
 TEST_CASE("zebra: metrics say how busy the ranks of either role are") {

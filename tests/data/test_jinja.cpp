@@ -2,6 +2,7 @@
 #include "jinja/jinja.h"
 
 #include <catch2/catch_test_macros.hpp>
+#include <thread>
 
 #include "base/error.h"
 #include "support/has.h"
@@ -95,10 +96,13 @@ TEST_CASE("templates have limits") {
                         "{% set ns.t = ns.t ~ ns.t %}" + end,
                     little_text),
             "MiB of text"));
-  CHECK(has(refusal("{% set ns = namespace(t='a' * 1000000, l=[]) %}" + range +
-                        "{% set ns.l = ns.l + [ns.t ~ a] %}" + end,
-                    little_text),
-            "more than 10 MiB of text"));
+  std::string message;  // in a thread of its own: what tests before left held raises the limit
+  std::thread([&] {
+    message = refusal("{% set ns = namespace(t='a' * 1000000, l=[]) %}" + range +
+                          "{% set ns.l = ns.l + [ns.t ~ a] %}" + end,
+                      little_text);
+  }).join();
+  CHECK(has(message, "more than 10 MiB of text"));
   CHECK(has(refusal(range + range + "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" +
                     end + end),
             "too many steps"));

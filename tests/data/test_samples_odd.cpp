@@ -15,7 +15,7 @@ using namespace hearth::test;
 
 namespace {
 
-const Digest kOddKey{1, 2}, kOther{3, 4};
+const Digest kOddKey{1, 2}, kOtherKey{3, 4};
 
 /// A variable of the environment for the time of a scope.
 class Variable {
@@ -89,9 +89,9 @@ TEST_CASE("odd samples: a new entry stays, also where an older one has a later t
   const std::string old = fixture.cache() + "/" + kOddKey.hex() + ".rows";
   const timespec later[2] = {{4'000'000'000, 0}, {4'000'000'000, 0}};
   REQUIRE(::utimensat(AT_FDCWD, old.c_str(), later, 0) == 0);
-  publish(cache, kOther, 200);
+  publish(cache, kOtherKey, 200);
   CHECK_FALSE(cache.find(kOddKey, 0, 0));
-  CHECK(cache.find(kOther, 0, 0));
+  CHECK(cache.find(kOtherKey, 0, 0));
 }
 
 TEST_CASE("odd samples: rows that another process makes are waited for, and used") {

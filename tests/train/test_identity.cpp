@@ -209,7 +209,7 @@ TEST_CASE("identity: every field is visited, written and read") {
       },
       identity);
   CHECK(bytes == sizeof identity);
-  CHECK(names.size() == 15);
+  CHECK(names.size() == 16);
   CHECK(to_json(identity).dump() == "{}");
 }
 

@@ -274,8 +274,8 @@ TEST_CASE("wired experts: ratio and error of each layer are in the metrics") {
   const auto sent = [&](ExpertWire::Kind kind) {
     uint64_t bytes = 0;
     TrainConfig config = f.config_of(kFull, "sent", kAll, kind);
-    const auto steps = f.steps_of(config);
-    for (const auto& [link, of_link] : steps[1].bytes) bytes += of_link;
+    const auto run = f.steps_of(config);
+    for (const auto& [link, of_link] : run[1].bytes) bytes += of_link;
     remove_tree(config.out);
     return bytes;
   };

@@ -121,12 +121,13 @@ Place ScheduleBuilder::messages_place() const {
 
 /// The rows that a copy for a task of ranks that share the experts carries.
 ExpertPart ScheduleBuilder::exchanged_part(const Key& key, const Task& task) const {
+  const bool away = std::get<3>(key) == kAway;
+  if (!away && (!task.part.guests || !info_of(std::get<0>(key)).of_part)) return {};
   const auto experts = static_cast<int32_t>(input_.spec.experts);
   const auto [first, last] = input_.shards.experts(task.layer).own(experts);
-  if (std::get<3>(key) == kAway) {
+  if (away) {
     return {.place = kAway, .experts = experts - (last - first), .guests = true};
   }
-  if (!task.part.guests || !info_of(std::get<0>(key)).of_part) return {};
   return {.place = task.part.place, .experts = last - first, .guests = true};
 }
 

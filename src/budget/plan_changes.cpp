@@ -284,7 +284,7 @@ std::vector<PlanChange> changes_that_fit(const std::shared_ptr<const OpenedModel
 std::string refusal(const Plan& plan, const std::vector<PlanChange>& changes,
                     const std::vector<uint64_t>& needed) {
   if (plan.fits()) return "";
-  std::string text = what_is_missing(plan);
+  std::string text = what_is_missing(plan, needed);
   if (!changes.empty()) {
     text += "; the smallest change that fits: " + changes.front().options + " (" +
             size_text(changes.front().peak) + ")";

@@ -180,6 +180,32 @@ std::string named(const TrainConfig& config) {
       named(config), field, quoted(there), quoted(here));
 }
 
+/// The names of the places of a plan.
+std::vector<std::string> names_of_places(const Json& plan) {
+  std::vector<std::string> names;
+  const Json* memory = plan.find("memory");
+  if (!memory || !memory->is_array()) return names;
+  for (const Json& place : memory->as_array()) {
+    const Json* name = place.is_object() ? place.find("place") : nullptr;
+    if (name && name->is_string()) names.push_back(name->as_string());
+  }
+  return names;
+}
+
+/// Refuses a run that has other places than the plan, as it has on another number of NUMA nodes.
+void require_places(const TrainConfig& config, const Json& there, const Json& here) {
+  const std::vector<std::string> was = names_of_places(there), is = names_of_places(here);
+  const auto lacks = [](const std::vector<std::string>& all, const std::string& name) {
+    return std::ranges::find(all, name) == all.end();
+  };
+  for (const std::string& name : was) {
+    if (lacks(is, name)) refuse_difference(config, "places", name, "no " + name);
+  }
+  for (const std::string& name : is) {
+    if (lacks(was, name)) refuse_difference(config, "places", "no " + name, name);
+  }
+}
+
 /// The places of a plan, but for their lines: what each may use, its link and its cost table.
 std::vector<std::pair<std::string, Json>> places_of(const Json& plan) {
   std::vector<std::pair<std::string, Json>> places;
@@ -205,6 +231,13 @@ bool without_rates(const Json& links) {
     const Json* const rate = link && link->is_object() ? link->find("bytes_per_s") : nullptr;
     return rate == nullptr || !rate->is_number() || rate->as_double() == 0;
   });
+}
+
+/// Whether a key is the memory of the host, which a plan with a topology may have from its file. A run
+/// has that of its own machine, and fits there by a plan of its own.
+bool is_memory_of_file(const TrainConfig& config, const std::string& key) {
+  return !config.topology.empty() && config.cpu_memory == 0 && key.starts_with("memory of 'host") &&
+         key.ends_with(": budget_bytes");
 }
 
 /// The root complex of each place, which says how copies share bandwidth.
@@ -307,16 +340,17 @@ void require_planned(const TrainConfig& config, const Json& plan) {
       compare("levels");
       compare("domains");
     }
+    if (key == std::string_view("devices")) require_places(config, file.json(), plan);
     if (key == std::string_view("stages")) compare(kStagesBackward);
   }
   for (const auto& of : {places_of, roots_of}) {
-    const auto there = of(file.json()), here = of(plan);
-    for (size_t i = 0; i < std::min(there.size(), here.size()); ++i) {
-      const auto& [key, was] = there[i];
-      if (key == here[i].first && was.dump() == here[i].second.dump()) continue;
-      if (key == here[i].first && key.ends_with(": links") && without_rates(here[i].second))
-        continue;
-      refuse_difference(config, key, was.dump(), here[i].second.dump());
+    const auto here = of(plan);
+    for (const auto& [key, was] : of(file.json())) {
+      const auto found = std::ranges::find(here, key, &std::pair<std::string, Json>::first);
+      if (found == here.end() || was.dump() == found->second.dump()) continue;
+      if (key.ends_with(": links") && without_rates(found->second)) continue;
+      if (is_memory_of_file(config, key)) continue;
+      refuse_difference(config, key, was.dump(), found->second.dump());
     }
   }
   const Json was_data = data_of(file.json()), is_data = data_of(plan);

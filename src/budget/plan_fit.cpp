@@ -8,11 +8,20 @@
 
 namespace hearth {
 
-std::string what_is_missing(const Plan& plan) {
+std::vector<size_t> places_to_raise(const Plan& plan, const std::vector<uint64_t>& needed) {
+  std::vector<size_t> places, raised;
+  for (size_t at = 0; at < plan.places.size(); ++at) {
+    if (plan.places[at].fits()) continue;
+    places.push_back(at);
+    if (at < needed.size() && needed[at] > plan.places[at].budget.bytes) raised.push_back(at);
+  }
+  return raised.empty() ? places : raised;
+}
+
+std::string what_is_missing(const Plan& plan, const std::vector<uint64_t>& needed) {
   std::string text;
-  for (size_t place = 0; place < plan.places.size(); ++place) {
+  for (const size_t place : places_to_raise(plan, needed)) {
     const PlaceLines& of = plan.places[place];
-    if (of.fits()) continue;
     text += text.empty() ? "the plan needs " : "; it needs ";
     const bool tell_apart = size_text(of.peak) != size_text(of.budget.bytes);
     const auto size = [&](uint64_t bytes) {
@@ -41,10 +50,11 @@ std::string options_that_fit(const Plan& plan, const std::vector<uint64_t>& need
 
 void require_fit(const PlacedModel& model, const PlanRequest& request) {
   if (model.plan.fits()) return;
+  const std::vector<uint64_t> needed = needed_memory(subject_of(model), request);
   throw usage_error("{}; a smaller {}, {} or {} needs less, and more memory fits: {}",
-                    what_is_missing(model.plan), spelled(Setting::micro_batch),
+                    what_is_missing(model.plan, needed), spelled(Setting::micro_batch),
                     spelled(Setting::seq_len), spelled(Setting::max_new_tokens),
-                    options_that_fit(model.plan, needed_memory(subject_of(model), request)));
+                    options_that_fit(model.plan, needed));
 }
 
 }  // namespace hearth

@@ -23,7 +23,9 @@ std::string source_of_times(const PlacedModel& model) {
     const bool quick = table != nullptr && table->source == TableSource::measured && !table->saved;
     (place.costs || (table != nullptr && !quick) ? tables : measured) = true;
   }
-  const std::string rates = user_assumed_rates() ? "assumed rates" : "a quick measurement";
+  const DescribedMachine* const machine = model.opened->described.get();
+  const bool assumed = user_assumed_rates() || (machine != nullptr && machine->assumed_rates);
+  const std::string rates = assumed ? "assumed rates" : "a quick measurement";
   if (!tables) return rates;
   return measured ? "cost tables and " + rates : "cost tables";
 }
@@ -232,7 +234,8 @@ StepWork mean_step(const RunRows& rows, const SamplerOptions& options, const Sam
 }
 
 bool knows_described_times(const PlacedModel& model) {
-  if (!model.opened->described || rates_are_assumed()) return true;
+  const DescribedMachine* const machine = model.opened->described.get();
+  if (machine == nullptr || machine->assumed_rates || rates_are_assumed()) return true;
   return places_without_table(model).empty();
 }
 

@@ -322,7 +322,7 @@ std::vector<LinkRates> described_links(const PlacedModel& model) {
 RunRates measure_run(PlacedModel& model, const PlanRequest& request) {
   RunRates rates;
   const bool described = model.opened->described != nullptr;
-  if (rates_are_assumed()) {
+  if (rates_are_assumed() || (described && model.opened->described->assumed_rates)) {
     rates = round_rates();
   } else if (!described) {
     const Stopwatch watch;

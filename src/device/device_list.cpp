@@ -345,14 +345,15 @@ void check_asked_cores(std::span<const DeviceItem> items, size_t machine_cores) 
       spelled(Setting::devices), most, counted(static_cast<int64_t>(machine_cores), "core"));
 }
 
-VirtualShares share_host(std::span<const DeviceItem> items, std::vector<int> cpus, int workers) {
+VirtualShares share_host(std::span<const DeviceItem> items, std::vector<int> cpus, int workers,
+                         bool host_computes) {
   VirtualShares shares;
   const auto roots = roots_of(items);
   const auto fabric = std::make_shared<Fabric>();
   Workers all(std::move(cpus), workers);
   const size_t of_devices = asked_cores(items, DeviceKind::virtual_device);
   const size_t of_host = asked_cores(items, DeviceKind::host);
-  const size_t asked = of_devices + std::max<size_t>(1, of_host);
+  const size_t asked = of_devices + std::max<size_t>(host_computes ? 1 : 0, of_host);
   for (const DeviceItem& item : items) {
     const DeviceKeys& keys = item.keys;
     if (item.kind != DeviceKind::virtual_device) continue;
@@ -373,7 +374,7 @@ VirtualShares share_host(std::span<const DeviceItem> items, std::vector<int> cpu
     shares.warning = fmt::format(
         "{}: {} asked for{}, of {}: places share cores and wait for each other",
         spelled(Setting::devices), counted(static_cast<int64_t>(of_devices + of_host), "core"),
-        of_host == 0 ? " beside one for the host" : "", all.count());
+        of_host == 0 && host_computes ? " beside one for the host" : "", all.count());
   }
   const size_t left = all.count() > of_devices ? all.count() - of_devices : 1;
   const size_t host = of_host > 0 ? of_host : left;

@@ -76,8 +76,10 @@ struct VirtualShares {
 /// many as an item `host` asks for (an item `host:N` asks for cores of its node: host_nodes). If every worker has a CPU, the devices take theirs from the end of `cpus`, one
 /// per core, and the host its own from the front. More `workers` than CPUs share all CPUs, unbound.
 /// `workers` 0: one per CPU, at least one. The host has at least one worker. Counts asked for by name
-/// hold: if they are more than there are workers, places share CPUs. The devices share a fabric.
-/// Devices that name the same root share a root complex.
-VirtualShares share_host(std::span<const DeviceItem> items, std::vector<int> cpus, int workers = 0);
+/// hold: if they are more than there are workers, places share CPUs. If the host's workers compute
+/// nothing (`host_computes`), they share CPUs without a warning, as they rarely run. The devices share a
+/// fabric. Devices that name the same root share a root complex.
+VirtualShares share_host(std::span<const DeviceItem> items, std::vector<int> cpus, int workers = 0,
+                         bool host_computes = true);
 
 }  // namespace hearth

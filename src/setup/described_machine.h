@@ -21,6 +21,7 @@ inline constexpr uint64_t kMaxMachineBytes = uint64_t{16} << 20;
 struct DescribedMachine {
   Topology topology;
   bool bf16 = false;                    // whether its processor has products of bf16
+  bool assumed_rates = false;           // what has no table has round rates; else no times
   std::map<std::string, double> links;  // measured alone: bytes per second by "FROM->TO"
   std::map<std::string, std::shared_ptr<const CostTable>> tables;  // by place
 

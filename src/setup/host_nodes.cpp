@@ -62,8 +62,10 @@ void take_asked(HostNode& node, int asked) {
   if (asked == 0) return;
   const bool fits = asked <= static_cast<int>(node.cpus.size());
   if (!fits && !node.cpus.empty()) {
-    log_warning(fmt::format("--devices host:{} asks for {} of {}: they wait for each other",
-                            node.number, counted(asked, "core"), node.cpus.size()));
+    log_warning(
+        fmt::format("--devices host:{} asks for {} of {}: its workers wait for each other, and are "
+                    "bound to no core",
+                    node.number, counted(asked, "core"), node.cpus.size()));
   }
   node.cpus.resize(fits ? static_cast<size_t>(asked) : 0);
   node.workers = asked;

@@ -246,6 +246,30 @@ Travel travel_of(const std::string& policy) {
   return ahead ? Travel::ahead : Travel::never;
 }
 
+/// Whether the host's workers compute a part of the model: its own, or that of a device without cores.
+bool host_computes(std::span<const DeviceItem> items, const DeviceRequest& request) {
+  return travel_of(request.policy) != Travel::never ||
+         std::ranges::any_of(items, [](const DeviceItem& item) {
+           return item.kind == DeviceKind::virtual_device ? item.keys.cores == 0
+                                                          : item.kind != DeviceKind::cuda;
+         });
+}
+
+/// The host's workers are those of its nodes, whose items may ask for other counts.
+void take_workers(RunDevices& run, std::span<const HostNode> nodes) {
+  int workers = 0;
+  bool bound = true;
+  std::vector<int> cpus;
+  for (const HostNode& node : nodes) {
+    workers += node.workers;
+    bound = bound && !node.cpus.empty();
+    cpus.insert(cpus.end(), node.cpus.begin(), node.cpus.end());
+  }
+  if (workers == run.workers) return;
+  run.workers = workers;
+  run.cores = bound ? std::move(cpus) : std::vector<int>{};
+}
+
 const Planner& planner_for(const DeviceRequest& request, size_t devices, bool with_host) {
   const bool policy = request.policy == "static";
   const bool needs_host = policy || request.policy == "aptmoe";
@@ -324,12 +348,13 @@ RunDevices open_devices(const DeviceRequest& request) {
   const Topology topology = request.topology != nullptr ? *request.topology : Topology{};
   check_asked_cores(items, std::max(topology.cores.size(), request.cores.size()));
   // Nodes that the list leaves out take their workers with them.
-  VirtualShares shares =
-      share_host(items, cpus_of_listed_nodes(items, topology, request.cores), request.workers);
+  VirtualShares shares = share_host(items, cpus_of_listed_nodes(items, topology, request.cores),
+                                    request.workers, host_computes(items, request));
   if (!shares.warning.empty()) log_warning(shares.warning);
   run.cores = std::move(shares.host_cpus);
   run.workers = shares.host_workers;
   const std::vector<HostNode> nodes = host_nodes(items, topology, run.cores, run.workers);
+  take_workers(run, nodes);
   for (const HostNode& node : nodes) run.places.push_back(host_place(node, run, request));
   if (request.whole_memory) {
     uint64_t& bytes = run.places.front().budget.bytes;

@@ -2,6 +2,7 @@
 
 #include "base/file_ops.h"
 #include "budget/plan_file.h"
+#include "budget/plan_fit.h"
 #include "budget/rank_memory.h"
 #include "train/planned_run.h"
 #include "train/rank_options.h"
@@ -36,10 +37,9 @@ PlanReport report_plan(const TrainConfig& options, Reporter& reporter, PlanDetai
   if (!missing.empty()) report.json["fits"] = false;
   if (run.data) report.reasons = run.data->choices.reasons;
   if (plan.fits()) return report;
-  for (size_t at = plan.places.size(); at-- > 0;) {  // the first that the line names
-    if (advice.needed[at] > plan.places[at].budget.bytes) {
-      report.json["needed_bytes"] = advice.needed[at];
-    }
+  const size_t named = places_to_raise(plan, advice.needed).front();
+  if (advice.needed[named] > plan.places[named].budget.bytes) {
+    report.json["needed_bytes"] = advice.needed[named];
   }
   JsonArray changes;
   for (const PlanChange& change : advice.changes) {

@@ -3,8 +3,10 @@
 #include <cstdlib>
 #include <optional>
 
+#include "support/allowed_cpus.h"
 #include "support/machine_file.h"
 #include "support/set_variable.h"
+#include "topology/topology.h"
 #include "workplace.h"
 
 using namespace hearth;
@@ -317,6 +319,134 @@ TEST_CASE("topology: a virtual device has the link of the accelerator in whose p
   const ProgramResult r = w.run(w.train("run", with(more, {"--plan", w.d / "plan.json"})));
   INFO(r.err);
   CHECK(r.exit_code == 0);
+}
+
+namespace {
+
+/// While it exists, this process and the programs that it starts may use one CPU.
+class OneCpu {
+ public:
+  OneCpu() {
+    REQUIRE(sched_getaffinity(0, sizeof before_, &before_) == 0);
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(static_cast<size_t>(*allowed_cpus().begin()), &one);
+    REQUIRE(sched_setaffinity(0, sizeof one, &one) == 0);
+  }
+  ~OneCpu() { sched_setaffinity(0, sizeof before_, &before_); }
+  OneCpu(const OneCpu&) = delete;
+  OneCpu& operator=(const OneCpu&) = delete;
+
+ private:
+  cpu_set_t before_{};
+};
+
+/// A file of another machine, whose nodes have so much memory.
+void write_machine(const std::string& path, uint64_t node_bytes) {
+  std::string text = machine_file(server());
+  const std::string from = std::to_string(kNodeBytes), to = std::to_string(node_bytes);
+  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
+    text.replace(at, from.size(), to);
+  }
+  write(path, text);
+}
+
+/// The options of a command without the number of workers.
+std::vector<std::string> without_threads(std::vector<std::string> words) {
+  const auto threads = std::find(words.begin(), words.end(), "--threads");
+  words.erase(threads, threads + 2);
+  return words;
+}
+
+}  // namespace
+
+TEST_CASE("train --topology: a run has the memory of this machine, whatever the file says") {
+  const Workplace w;
+  const uint64_t here = detect_topology().total_memory;
+  for (const uint64_t node : {uint64_t{1} << 20, uint64_t{1} << 48}) {
+    INFO(node);
+    write_machine(w.d / "other.xml", node);
+    const std::string out = "run" + std::to_string(node);
+    const ProgramResult r =
+        w.run(w.train(out, {"--topology", w.d / "other.xml", "--devices", "host"}));
+    INFO(r.err);
+    REQUIRE(r.exit_code == 0);
+    const Json plan = parse_json(content(w.d / (out + "/plan.json")), "plan");
+    const JsonArray& memory = plan.find("memory")->as_array();
+    CHECK(memory[0].find("budget_bytes")->as_uint() == here);
+  }
+  // A plan is for the file's machine.
+  const ProgramResult planned =
+      w.run(w.plan({"--topology", w.d / "other.xml", "--devices", "host"}));
+  REQUIRE(planned.exit_code == 0);
+  const Json plan = parse_json(planned.out, "plan");
+  CHECK(plan.find("memory")->as_array()[0].find("budget_bytes")->as_uint() == uint64_t{2} << 48);
+  // The run of that plan has the memory of this machine all the same.
+  write(w.d / "plan.json", planned.out);
+  const ProgramResult r = w.run(w.train("planned", {"--topology", w.d / "other.xml", "--devices",
+                                                    "host", "--plan", w.d / "plan.json"}));
+  INFO(r.err);
+  CHECK(r.exit_code == 0);
+}
+
+TEST_CASE("train --topology: the workers are those that this process may use") {
+  const Workplace w;
+  write_machine(w.d / "other.xml", kNodeBytes);  // four cores
+  const OneCpu one;
+  const auto workers = [&](const std::string& out, const std::string& devices) {
+    const ProgramResult r = w.run(
+        without_threads(w.train(out, {"--topology", w.d / "other.xml", "--devices", devices})));
+    INFO(r.err);
+    REQUIRE(r.exit_code == 0);
+    if (devices.starts_with("host:")) {
+      CHECK(r.err.find("2 NUMA nodes share 1 core: they wait for each other") != std::string::npos);
+    }
+    const Json plan = parse_json(content(w.d / (out + "/plan.json")), "plan");
+    CHECK(plan.find("places")->as_array().size() == (devices == "host" ? 1 : 2));
+    return plan.find("workers")->as_int();
+  };
+  CHECK(workers("all", "host") == 1);
+  CHECK(workers("device", "virtual") == 1);
+  CHECK(workers("named", "host:0,host:1") == 2);  // one for each node that the list names
+}
+
+TEST_CASE("plan --topology: of another machine, nothing of this one counts") {
+  const Workplace w;
+  write_machine(w.d / "other.xml", kNodeBytes);
+  const SetVariable rates("HEARTH_RATES", "");
+  for (const std::string devices : {"host", "virtual:mem=1Gi,host"}) {
+    INFO(devices);
+    std::vector<std::string> words = without_threads(
+        w.train("unused", {"--topology", w.d / "other.xml", "--devices", devices, "--json"}));
+    words[0] = "plan";
+    const ProgramResult first = w.run(words);
+    INFO(first.err);
+    REQUIRE(first.exit_code == 0);
+    const Json plan = parse_json(first.out, "plan");
+    CHECK(plan.find("time_s")->as_double() > 0);
+    CHECK(plan.find("workers")->as_int() == 4);
+    const OneCpu one;
+    const SetVariable isa("HEARTH_ISA", "avx2"), nodes("HEARTH_NODES", "1");
+    CHECK(w.run(words).out == first.out);
+    words.pop_back();
+    CHECK(w.run(words).out.find("predicted from assumed rates") != std::string::npos);
+  }
+}
+
+TEST_CASE("--plan: a run on another number of nodes is refused by the name of the place") {
+  const Workplace w;
+  write_machine(w.d / "other.xml", kNodeBytes);
+  const ProgramResult two =
+      w.run(without_threads(w.plan({"--topology", w.d / "other.xml", "--devices", "2xvirtual"})));
+  INFO(two.err);
+  REQUIRE(two.exit_code == 0);
+  write(w.d / "plan.json", two.out);
+  const SetVariable nodes("HEARTH_NODES", "1");
+  const std::vector<std::string> words =
+      without_threads(w.train("other", {"--devices", "2xvirtual", "--plan", w.d / "plan.json"}));
+  const ProgramResult run = w.run(words);
+  INFO(run.err);
+  CHECK(one_line(run, 2, "places: the plan has 'host:1', this run would have 'no host:1'"));
 }
 
 TEST_CASE("plan --machine: a plan of this machine, described by itself, is run") {

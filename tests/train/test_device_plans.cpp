@@ -229,6 +229,40 @@ TEST_CASE("device plans: a refusal names the device that is short, and what it n
   CHECK_FALSE(fits_with(needed * 97 / 100));
 }
 
+TEST_CASE("device plans: a refusal names first the device that has to change") {
+  const SpelledAsFlags flags;
+  SameBitsFixture f;
+  TrainConfig config = f.config_of({"qwen3_moe"}, "run");
+  config.grad_accum = 4;
+  config.devices = "4xvirtual,host";
+  const JsonArray memory = plan_of(config).json.find("memory")->as_array();
+  std::vector<uint64_t> peaks;
+  for (size_t at = memory.size() - 4; at < memory.size(); ++at) {
+    peaks.push_back(memory[at].find("peak_bytes")->as_uint());
+  }
+  const uint64_t most = *std::ranges::max_element(peaks);
+  size_t refused = 0;
+  for (const uint64_t first : {most / 4, most / 2, most * 3 / 4, most, most * 5 / 4}) {
+    config.devices = "virtual:mem=" + std::to_string(first) + ",3xvirtual:mem=10000,host";
+    const PlanReport report = plan_of(config);
+    if (report.fits) continue;
+    ++refused;
+    INFO(report.refusal);
+    const std::string before = "the memory of ";
+    const size_t at = report.refusal.find(before);
+    REQUIRE(at != std::string::npos);
+    const size_t begin = at + before.size();
+    const std::string named = report.refusal.substr(begin, report.refusal.find(',', begin) - begin);
+    INFO(named);
+    // What follows says which devices need more.
+    CHECK((has(report.refusal, "if " + named + " has it") ||
+           has(report.refusal, "if " + named + " and ")));
+    const auto needed = static_cast<uint64_t>(report.json.find("needed_bytes")->as_int());
+    CHECK(needed > (named == "virtual:0" ? first : 10000));
+  }
+  CHECK(refused > 0);
+}
+
 TEST_CASE("device plans: more memory never makes a plan worse") {
   SameBitsFixture f;
   for (const RunsOn& on : {RunsOn{.devices = 2}, RunsOn{.devices = 3, .host = "host"}}) {

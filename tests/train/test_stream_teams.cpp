@@ -251,6 +251,33 @@ TEST_CASE("stream teams: devices share the nodes, and streams that share cores a
   CHECK(has(one.warnings, "host: 2 compute streams share 1 core: they wait for each other"));
 }
 
+TEST_CASE("stream teams: cores by name are told of where what shares them computes") {
+  const Topology topology = machine_of({2});
+  const auto warning = [&](const std::string& list, const std::string& policy = "") {
+    return open_on(list, topology, 0, policy).warnings;
+  };
+  CHECK(warning("2xvirtual") == "");
+  CHECK(warning("2xvirtual:cores=1") == "");  // divided alike; the host computes nothing
+  CHECK(warning("virtual:cores=2") == "");
+  CHECK(has(warning("2xvirtual:cores=1,host"), "2 cores asked for beside one for the host, of 2"));
+  CHECK(has(warning("2xvirtual:cores=1", "mobius"), "beside one for the host"));
+  CHECK(has(warning("virtual:cores=2,virtual"), "2 cores asked for beside one for the host"));
+  CHECK(has(warning("virtual:cores=2,virtual:cores=1"), "3 cores asked for, of 2"));
+}
+
+TEST_CASE("stream teams: the workers of the host are those that its nodes ask for") {
+  const RunDevices fewer = open_on("host:1:cores=1", machine_of({4, 4})).run;
+  CHECK(fewer.workers == 1);
+  CHECK(fewer.cores == std::vector<int>{4});
+  const Opened more = open_on("host:1:cores=2", machine_of({1, 1}));
+  CHECK(more.run.workers == 2);
+  CHECK(more.run.cores.empty());
+  CHECK(more.run.places[0].teams.at(0).workers == 2);
+  CHECK(has(more.warnings,
+            "host:1 asks for 2 cores of 1: its workers wait for each other, and are "
+            "bound to no core"));
+}
+
 TEST_CASE("stream teams: the host has a share where it updates weights that travel") {
   const Topology topology = machine_of({6});
   for (const char* policy : {"mobius", "gpipe-offload", "roundpipe"}) {

@@ -3,6 +3,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <set>
 
+#include "base/sanitized.h"
 #include "state/saved_state.h"
 #include "train/aptmoe_runs.h"
 
@@ -60,6 +61,7 @@ TEST_CASE("router predictor: a run has the bits of one host, and decides otherwi
       CHECK(f.result(out) == f.result("host" + name));
       differs = differs || decisions_of(config) != decisions_of(history);
     }
+    if (kSanitized) return;
   }
   CHECK(differs);
 }
@@ -95,6 +97,7 @@ TEST_CASE("router predictor: what it foretells is in the metrics, from the first
 void goes_on(ForetoldBy by, const std::string& component) {
   SameBitsFixture f;
   for (const int devices : {1, 2}) {
+    if (kSanitized && devices == 1) continue;
     const TrainedWith with{"olmoe", devices == 1 ? std::nullopt : std::optional(0.0)};
     const auto config = [&](const std::string& out) {
       TrainConfig c = foretold_run(f, out + std::to_string(devices), with, {by});
@@ -146,6 +149,7 @@ TEST_CASE("router predictor: a resume may begin with it, and may leave it for an
                                     {before, router},
                                     {router, two},
                                     {history, before}}) {
+    if (kSanitized && number > 1) break;
     const std::string out = "run" + std::to_string(number++);
     const TrainConfig config = foretold_run(f, out, with, first);
     REQUIRE(f.run_until(config, 1) == ExitCode::stopped);

@@ -218,9 +218,12 @@ class PlanMaker {
   }
 
   /// Whether the host updates what devices compute beside: then its updates run under their next
-  /// forward.
+  /// forward. Or whether weights travel from their owners to other ranks, so that they do under it: a
+  /// choice that all ranks make alike, whatever places they have.
   bool rotates() const {
     const ParameterTable& table = subject_.table;
+    const RankShards& shards = request_.shards;
+    if (shards.ranks > 1) return shards.attention_ranks == 0 && !shards.wire.compresses();
     bool host_updates = false, device_computes = false;
     for (BlockId b = 0; b < std::ssize(table.blocks()); ++b) {
       const Block& block = table.block(b);
@@ -229,7 +232,7 @@ class PlanMaker {
         host_updates = host_updates || table.tensor(id).trainable;
       }
     }
-    return host_updates && device_computes && request_.shards.ranks == 1;
+    return host_updates && device_computes;
   }
 
   void make_schedules() {

@@ -136,6 +136,8 @@ void RankCrew::begin_step(const StepNumbers& numbers, SamplerCursor cursor) {
   leader_->begin_step(numbers.step);
 }
 
+void RankCrew::begin_drain() { send_order(*leader_, {.kind = Order::Kind::drain}); }
+
 void RankCrew::join(GradientRecord& gradients) { join_records(*leader_, gradients); }
 
 void RankCrew::collect(Session& session) {

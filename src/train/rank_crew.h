@@ -46,7 +46,9 @@ class RankCrew {
   std::vector<int32_t> end_load(Session& session);
   /// The other ranks begin this step, with the data from the cursor on. Rank 0 then runs its own.
   void begin_step(const StepNumbers& numbers, SamplerCursor cursor);
-  /// After a step that changed weights: joins what the ranks saw of gradients.
+  /// The other ranks make the updates that are due. Rank 0 then makes its own.
+  void begin_drain();
+  /// After a step that changed weights, and after a drain: joins what the ranks saw of gradients.
   void join(GradientRecord& gradients);
   /// To rank 0, weights that only owners have since their updates.
   void collect(Session& session);

@@ -1,5 +1,8 @@
 #include "train/rank_orders.h"
 
+#include <optional>
+#include <utility>
+
 #include "setup/row_requests.h"
 #include "train/own_state.h"
 
@@ -39,6 +42,10 @@ uint64_t follow_orders(RankTeam& team, const PlacedModel& model, const TrainConf
   const StepHooks hooks{{}, [&state](size_t views) { state.wait_until_safe(views); }};
   Sampler sampler(rows, sampler_options(config));
   GradientRecord gradients(model.table, model.opened->spec);
+  std::optional<std::vector<std::vector<double>>> tokens;  // of updates that it has not seen
+  const auto look = [&] {
+    if (tokens) gradients.look(session.table(), *std::exchange(tokens, {}));
+  };
   while (true) {
     const Order order = receive_order(team);
     switch (order.kind) {
@@ -61,13 +68,20 @@ uint64_t follow_orders(RankTeam& team, const PlacedModel& model, const TrainConf
       case Order::Kind::step: {
         team.begin_step(order.step);
         sampler.seek({order.epoch, order.sequence});
-        const auto result =
+        auto result =
             session.train_step(sampler.next_step(), {order.step, order.update, order.lr}, hooks);
+        look();
         if (!result->finite) break;
-        gradients.look(session.table(), result->expert_tokens);
+        tokens = std::move(result->expert_tokens);
+        if (!session.updates_are_due()) look();
         join_records(team, gradients);
         break;
       }
+      case Order::Kind::drain:
+        session.drain(hooks);
+        look();
+        join_records(team, gradients);
+        break;
     }
   }
 }

@@ -17,6 +17,7 @@ struct Order {
   enum class Kind : int64_t {
     load,     // rank 0 loads a state; this rank gets what it owns, then weights from their owners
     step,     // train it
+    drain,    // make the updates that are due
     collect,  // weights to rank 0
     digest,   // tell the digests of what this rank owns
     save,     // the state of `step`, beside what comes next
@@ -31,8 +32,8 @@ struct Order {
 /// Of rank 0, to all others.
 void send_order(RankTeam& team, const Order& order);
 
-/// After a step that changed weights: joins what the ranks saw of gradients. A tensor had a gradient if
-/// its owner saw one. All ranks call it.
+/// After a step, or updates that were due: joins what the ranks saw of gradients. A tensor had a gradient
+/// if its owner saw one. All ranks call it.
 void join_records(RankTeam& team, GradientRecord& gradients);
 
 /// Of the other ranks: does what rank 0 orders, until it lets this rank go. Saves go below config.out.

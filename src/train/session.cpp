@@ -301,6 +301,12 @@ double Session::busiest_place_s(const StepUse& use) const {
   return most;
 }
 
+/// Of several ranks, one may own nothing.
+static bool updates(const Schedule& schedule) {
+  return std::ranges::any_of(schedule.tasks,
+                             [](const Task& task) { return task.kind == TaskKind::update; });
+}
+
 std::optional<StepResult> Session::train_step(const std::vector<MicroBatch>& batches,
                                               const StepNumbers& numbers, const StepHooks& hooks) {
   const Stopwatch time;
@@ -335,26 +341,15 @@ std::optional<StepResult> Session::train_step(const std::vector<MicroBatch>& bat
     train_->scalar(Value::trained_tokens) = static_cast<double>(result.trained_tokens);
   }
   const bool rotates = plan_.train->schedule.rotates;
-  const bool updates = std::ranges::any_of(  // of several ranks, one may own nothing
-      plan_.train->schedule.tasks, [](const Task& task) { return task.kind == TaskKind::update; });
   if (rotates) {
-    give_due(*train_);
-  } else if (updates) {
+    give_due(plan_.train->schedule, *train_);
+  } else if (updates(plan_.train->schedule)) {
     train_->scalar(Value::lr) = numbers.lr;
     train_->scalar(Value::update_step) = static_cast<double>(numbers.update);
   }
 
   RunOptions options = options_of(hooks, result.save_wait_s);
   options.trace = &trace_;
-  if (team_ !=
-      nullptr) {  // raises the failure of another rank, which may come in a long computation
-    options.abandon = [this] {
-      team_->world().beat();
-      return false;
-    };
-    // At once, as other streams of this rank may wait for ranks that wait for it.
-    options.failed = [this](const Error& error) { team_->world().fail(error); };
-  }
   if (shared_) shared_->repeat_give();
   const double start = steady_link_clock().now(), late_before = late_loads();
   const std::vector<DecidedPast> past = decided_past();
@@ -427,23 +422,33 @@ RunOptions Session::options_of(const StepHooks& hooks, double& save_wait_s) cons
       save_wait_s += waiting.seconds();
     };
   }
+  if (team_ !=
+      nullptr) {  // raises the failure of another rank, which may come in a long computation
+    options.abandon = [this] {
+      team_->world().beat();
+      return false;
+    };
+    // At once, as other streams of this rank may wait for ranks that wait for it.
+    options.failed = [this](const Error& error) { team_->world().fail(error); };
+  }
   return options;
 }
 
-void Session::give_due(const Executor& executor) const {
+void Session::give_due(const Schedule& schedule, const Executor& executor) const {
   const DueUpdates due = due_.value_or(DueUpdates{.numbers = {.step = 0, .update = 0}});
-  executor.scalar(Value::lr) = due.numbers.lr;
   executor.scalar(Value::update_step) = static_cast<double>(due.numbers.update);
+  if (!updates(schedule)) return;
+  executor.scalar(Value::lr) = due.numbers.lr;
   executor.scalar(Value::due_clip) = due.clip;
   executor.scalar(Value::due_finite) = due.finite;
 }
 
 void Session::drain(const StepHooks& hooks) {
   if (!due_) return;
-  give_due(*drain_);
+  give_due(*plan_.drain, *drain_);
   double save_wait_s = 0;
   RunOptions options = options_of(hooks, save_wait_s);
-  options.abandon = {};  // their step has ended
+  if (team_ == nullptr) options.abandon = {};  // their step has ended
   drain_->run({}, options);
   due_.reset();
 }

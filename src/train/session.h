@@ -184,7 +184,7 @@ class Session {
   std::vector<LinkRates> link_rates() const;
   RunOptions options_of(const StepHooks& hooks, double& save_wait_s) const;
   /// Gives a schedule that rotates the updates that are due.
-  void give_due(const Executor& executor) const;
+  void give_due(const Schedule& schedule, const Executor& executor) const;
   /// For the places as they are now. Replaces those that are there.
   void make_executors();
   ShrunkDevice shrink(Place at, uint64_t budget, std::string why);

@@ -56,8 +56,10 @@ StepHooks TrainingRun::hooks() {
 void TrainingRun::drain() {
   if (!session_->updates_are_due()) return;
   const Stopwatch draining;
+  if (crew_) crew_->begin_drain();
   session_->drain(hooks());
   look_at_gradients();
+  if (crew_) crew_->join(gradients_);
   drain_s_ += draining.seconds();
 }
 

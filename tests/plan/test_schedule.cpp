@@ -72,6 +72,50 @@ TEST_CASE("schedule: a group ends with its logical shard, and then the shard end
   }
 }
 
+TEST_CASE("schedule: of several ranks, a layer waits for its own weights of the step before") {
+  const TinyModel model(tiny_config(), find_op_set("cpu"), DType::f32);
+  PlanInput input = model.input(64, 64, 4);
+  input.shards = {4, 4, 1};
+  input.rotates = true;
+  const Schedule list = single_train_schedule(input, 1, false);
+  const std::vector<std::vector<TaskId>> before = dependencies(list);
+  std::vector<std::set<TaskId>> all(before.size());  // what each task follows
+  std::set<TaskId> gives;
+  int32_t waiting = 0;
+  for (TaskId id = 0; id < std::ssize(list.tasks); ++id) {
+    const Task& task = list.tasks[static_cast<size_t>(id)];
+    std::set<TaskId>& of = all[static_cast<size_t>(id)];
+    for (const TaskId earlier : before[static_cast<size_t>(id)]) {
+      of.insert(earlier);
+      of.insert(all[static_cast<size_t>(earlier)].begin(), all[static_cast<size_t>(earlier)].end());
+    }
+    CAPTURE(describe(task));
+    if (task.kind == TaskKind::give) gives.insert(id);
+    if (task.kind == TaskKind::update) CHECK(gives.empty());
+    if (task.phase != Phase::forward || task.rows.none()) continue;
+    for (const TaskId give : gives) {
+      const Task& weights = list.tasks[static_cast<size_t>(give)];
+      const auto reads = [&](const BlockUse& use) {
+        return std::ranges::any_of(task.blocks, [&](const BlockUse& read) {
+          return use.begin < read.end && read.begin < use.end;
+        });
+      };
+      if (std::ranges::any_of(weights.blocks, reads)) CHECK(of.contains(give));
+      waiting += of.contains(give) ? 0 : 1;
+    }
+  }
+  CHECK(gives.size() > 1);
+  CHECK(waiting > 0);  // some tasks do not wait for all weights
+  CHECK(list.tasks.back().kind == TaskKind::clip);
+
+  const Schedule drain = drain_schedule(input);
+  const auto of_kind = [&](TaskKind kind) {
+    return std::ranges::count_if(drain.tasks, [&](const Task& of) { return of.kind == kind; });
+  };
+  CHECK(of_kind(TaskKind::give) == std::ssize(gives));
+  CHECK(of_kind(TaskKind::update) + of_kind(TaskKind::give) == std::ssize(drain.tasks));
+}
+
 TEST_CASE("schedule: experts of the host compute a group in one task, from equal distances") {
   for (const bool recompute : {false, true}) {
     const Schedule list = train_list(3, recompute);

@@ -247,12 +247,15 @@ TEST_CASE("ranks: links of a given speed slow a run down\\, and change no bit") 
   // A step on slow links takes what is predicted.
   config.out = f.dir / "slower";
   config.rank_links = {1e6, 2e-3};
+  config.steps = 7;
   REQUIRE(f.run(config) == ExitCode::done);
   RecordingReporter reporter;
   const PlannedRun run(config, open_model(config), reporter);
   double least = 1e9;
   for (const std::string& line : f.lines("slower/metrics.jsonl")) {
-    least = std::min(least, parse_json(line, "a line").find("time_s")->as_double());
+    const Json json = parse_json(line, "a line");
+    if (json.find("step")->as_int() == 1) continue;  // which has no weights to give
+    least = std::min(least, json.find("time_s")->as_double());
   }
   INFO("predicted " << run.times.step.time_s << " s, executed " << least << " s");
   if (!kSanitized) {
@@ -381,11 +384,13 @@ TEST_CASE("ranks: faults of one rank are caught") {
     const BodyOfFaultyRank faulty(kind, run);
     return f.bits_of(with, 4, ranks) != expected;
   };
+  // Weights go in the step behind their update.
   const auto raises = [&](TaskKind kind, BodyOfFaultyRank::Run run) {
+    const std::string step = kind == TaskKind::give ? " of step 2" : " of step 1";
     const BodyOfFaultyRank faulty(kind, run);
     const Raised raised = raised_by([&] { f.bits_of(with, 4, 4); });
     INFO(raised.message);
-    return raised.code == ExitCode::internal && raised.says("rank ") && raised.says(" of step 1");
+    return raised.code == ExitCode::internal && raised.says("rank ") && raised.says(step);
   };
   const BodyOfFaultyRank::Run nothing = [](const Body&, const BodyContext&) {};
   const BodyOfFaultyRank::Run skipped = [](const Body& right, const BodyContext& c) {

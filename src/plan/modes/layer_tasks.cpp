@@ -410,8 +410,12 @@ void LayerTasks::add_updates() {
   if (ranks) builder_.add(TaskKind::gather, Phase::forward, kHostPlace, -1);
   builder_.add(TaskKind::clip, Phase::forward, 0, -1);
   if (!input_.rotates) add_due_updates();
-  for (size_t i = together_.size(); ranks && i > 0; --i) {
-    builder_.add_collective(TaskKind::give, together_[i - 1]);
+}
+
+void LayerTasks::add_due_updates() {
+  add_updates_through(static_cast<int32_t>(input_.spec.layers));
+  for (; next_give_ > 0; --next_give_) {
+    builder_.add_collective(TaskKind::give, together_[next_give_ - 1]);
   }
 }
 
@@ -456,9 +460,12 @@ void LayerTasks::add_updates_of_stage(int32_t last) {
   if (is_rotated_) add_updates_through(std::min(last, static_cast<int32_t>(input_.spec.layers)));
 }
 
-/// If the schedule rotates. One layer more, so that the host updates that while devices compute this.
+/// If the schedule rotates. One layer more, so that the host updates that while devices compute this. Of
+/// several ranks, all layers: weights of the later ones travel while the first compute, and the sooner
+/// they are updated, the sooner they do.
 void LayerTasks::add_updates_before(int32_t layer) {
   if (!is_rotated_) return;
+  if (input_.shards.ranks > 1) return add_due_updates();
   add_updates_through(std::min(layer + 1, static_cast<int32_t>(input_.spec.layers)));
 }
 

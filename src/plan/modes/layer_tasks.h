@@ -57,8 +57,8 @@ class LayerTasks {
   /// Of several ranks, first the gradients to the owners, in the end the weights to all. Between them
   /// a norm task for every place with trained tensors, the clip task, and for each layer an update
   /// task for every place with blocks of that layer that this rank owns.
-  /// If the schedule rotates, which is of one rank, no updates: those of the step before are added
-  /// before the forward tasks of the layer ahead of theirs.
+  /// If the schedule rotates, no updates: those of the step before are added before the forward tasks of
+  /// the layer ahead of theirs; of several ranks before all forward tasks.
   void add_updates();
   /// If the schedule rotates: the updates of all layers up to this one that are not there yet. For a stage
   /// behind the first, before its first pass: its cores of the host have nothing else to do until then.
@@ -71,8 +71,8 @@ class LayerTasks {
   /// they are not there yet, in small tasks. Between the tasks of another stage at the same device, whose
   /// experts on the host would wait for a whole layer's updates.
   void add_updates_ahead(int32_t first, int32_t last, double part);
-  /// All updates that are not there yet.
-  void add_due_updates() { add_updates_through(static_cast<int32_t>(input_.spec.layers)); }
+  /// All updates that are not there yet, and what they wrote to the ranks that compute with it.
+  void add_due_updates();
 
   /// Where the dense parts of a layer are in a phase. Layer -1 is the embedding, the number of layers
   /// the head.
@@ -116,6 +116,7 @@ class LayerTasks {
   int32_t next_update_ = -1;                    // the layer
   const std::vector<LayersTogether> together_;  // from the head down
   size_t next_reduce_ = 0;                      // of these
+  size_t next_give_ = together_.size();         // one behind, from the embedding up
   static constexpr int32_t kUpdateShares = 8;   // of a layer whose updates are added ahead
   std::map<int32_t, int32_t> shares_updated_;   // of such layers
 };

@@ -19,16 +19,18 @@ struct Matrix {
   std::vector<double> values;  // row by row
 };
 
-// Numbers separated by spaces.
-void append_numbers(std::string_view text, std::vector<uint64_t>& numbers) {
+// Numbers separated by spaces; false at anything else.
+bool append_numbers(std::string_view text, std::vector<uint64_t>& numbers) {
   const auto is_space = [](char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; };
   while (true) {
     while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
+    if (text.empty()) return true;
     uint64_t number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc()) return;
+    if (error != std::errc()) return false;
     numbers.push_back(number);
     text.remove_prefix(static_cast<size_t>(end - text.data()));
+    if (!text.empty() && !is_space(text.front())) return false;
   }
 }
 
@@ -49,8 +51,11 @@ Matrix read_version_2(const HwlocObjects& objects, uint32_t index) {
   Matrix matrix;
   std::vector<uint64_t> values;
   for (uint32_t i = index + 1; i < element.end; i = elements[i].end) {
-    if (elements[i].name == "indexes") append_numbers(elements[i].text, matrix.nodes);
-    if (elements[i].name == "u64values") append_numbers(elements[i].text, values);
+    const bool of_indexes = elements[i].name == "indexes";
+    if (!of_indexes && elements[i].name != "u64values") continue;
+    if (!append_numbers(elements[i].text, of_indexes ? matrix.nodes : values)) {
+      objects.refuse(elements[i], "distances that are no whole numbers");
+    }
   }
   if (matrix.nodes.size() != size || values.size() != size * size) {
     objects.refuse(element, "distances of other than " + std::to_string(size) + " objects");
@@ -125,10 +130,15 @@ std::vector<std::vector<double>> read_node_distances(const HwlocObjects& objects
     }
     const Matrix matrix = read_version_2(objects, i);
     const auto attribute = [&](std::string_view name) {
-      return document.attribute(element, name).value_or("");
+      std::string text = document.attribute(element, name).value_or("");
+      if (text.empty()) objects.refuse(element, "distances without their " + std::string(name));
+      return text;
     };
-    const bool of_latency = (parse_seed(attribute("kind")).value_or(0) & kMeansLatency) != 0;
-    const bool of_nodes = attribute("type") == "NUMANode" && attribute("indexing") == "os";
+    const auto kind = parse_seed(attribute("kind"));
+    if (!kind) objects.refuse(element, "the kind of distances is no number");
+    const bool of_latency = (*kind & kMeansLatency) != 0;
+    const std::string type = attribute("type"), indexing = attribute("indexing");
+    const bool of_nodes = type == "NUMANode" && indexing == "os";
     if (of_latency && of_nodes && found.empty()) found = in_order(matrix, nodes);
   }
   return found;

@@ -58,12 +58,15 @@ HwlocObjects::HwlocObjects(std::string_view text, const std::string& source)
     refuse(root, "the document is " + quoted(root.name) + ", not a topology of hwloc");
   }
   const std::string version = document_.attribute(root, "version").value_or("1.0");
+  const std::string_view minor =
+      std::string_view(version).substr(std::min<size_t>(version.size(), 2));
+  const bool is_number = !minor.empty() && minor.front() >= '0' && minor.front() <= '9';
   version_1_ = version.starts_with("0.") || version.starts_with("1.");
-  if (!version_1_ && !version.starts_with("2.")) {
+  if (!is_number || (!version_1_ && !version.starts_with("2."))) {
     refuse(root, "version " + quoted(version) + " of hwloc's XML; versions 1 and 2 are read");
   }
   if (root.end < 2 || elements[1].name != "object") refuse(root, "the topology has no object");
-  add(1, -1);
+  add(1, -1, nullptr);
 }
 
 void HwlocObjects::refuse(const XmlElement& where, const std::string& what) const {
@@ -102,8 +105,9 @@ std::string HwlocObjects::info(const HwlocObject& object, std::string_view name)
   return {};
 }
 
-// Deep as the document, which has a limit.
-void HwlocObjects::add(uint32_t index, int parent) {
+// Deep as the document, which has a limit. `cpus_above` are those of the nearest object above that
+// has CPUs: an object may have many below it, so its set is read once.
+void HwlocObjects::add(uint32_t index, int parent, const NumberSet* cpus_above) {
   const std::vector<XmlElement>& elements = document_.elements();
   const XmlElement& element = elements[index];
   const std::optional<std::string> type = document_.attribute(element, "type");
@@ -121,12 +125,13 @@ void HwlocObjects::add(uint32_t index, int parent) {
   const auto number = parse_seed(attribute(object, "os_index").value_or(""));
   if (number && *number < uint64_t{kMostCpus}) object.number = static_cast<int>(*number);
   check(object, element);
+  const std::optional<NumberSet> cpus = checked_cpus(object, element, cpus_above);
   if (parent >= 0 && object.kind == HwlocKind::machine) object.kind = HwlocKind::group;
   const auto own = static_cast<int>(objects_.size());
   objects_.push_back(object);
   for (uint32_t i = index + 1; i < element.end; i = elements[i].end) {
     if (elements[i].name == "object") {
-      add(i, own);
+      add(i, own, cpus ? &*cpus : cpus_above);
     } else if (!is_detail(elements[i].name)) {
       refuse(elements[i], "an object holds an unknown element " + quoted(elements[i].name));
     }
@@ -139,26 +144,61 @@ void HwlocObjects::check(const HwlocObject& object, const XmlElement& element) c
   if (object.parent < 0 && kind != HwlocKind::machine) {
     refuse(element, "the first object is no machine");
   }
-  if (has_cpus(kind) && !set(object, "cpuset")) refuse(element, "an object without its cpuset");
   for (const std::string_view name :
-       {"complete_cpuset", "online_cpuset", "allowed_cpuset", "nodeset", "allowed_nodeset"}) {
+       {"complete_cpuset", "online_cpuset", "allowed_cpuset", "allowed_nodeset"}) {
     set(object, name);
   }
   if ((kind == HwlocKind::pu || kind == HwlocKind::node) && object.number < 0) {
     refuse(element, "a CPU or NUMA node without a number below " + std::to_string(kMostCpus));
   }
-  if (object.parent < 0) return;
+  if (object.parent >= 0) check_place(object, element);
+  check_nodes(object, element);
+}
+
+void HwlocObjects::check_place(const HwlocObject& object, const XmlElement& element) const {
+  const HwlocKind kind = object.kind;
   const HwlocKind above = objects_[static_cast<size_t>(object.parent)].kind;
   // In version 1 a NUMA node holds the objects that are near it.
   const bool above_is_memory = !version_1_ && is_memory(above);
   const bool io = object.is_io();
   const bool above_is_io = objects_[static_cast<size_t>(object.parent)].is_io();
-  const bool wrong = is_memory(kind) ? above_is_io || above == HwlocKind::misc
+  const bool above_is_node = !version_1_ && above == HwlocKind::node;
+  const bool wrong = is_memory(kind) ? above_is_io || above == HwlocKind::misc || above_is_node
                      : io            ? above_is_memory || above == HwlocKind::misc
                      : kind != HwlocKind::misc
                          ? above_is_io || above_is_memory || above == HwlocKind::misc
                          : false;
   if (wrong) refuse(element, "an object that cannot be below the object above it");
+}
+
+std::optional<NumberSet> HwlocObjects::checked_cpus(const HwlocObject& object,
+                                                    const XmlElement& element,
+                                                    const NumberSet* cpus_above) const {
+  std::optional<NumberSet> cpus = set(object, "cpuset");
+  if (object.is_io() && cpus) refuse(element, "an I/O object with a cpuset");
+  if (!has_cpus(object.kind)) return std::nullopt;
+  if (!cpus) refuse(element, "an object without its cpuset");
+  if (cpus_above != nullptr && !cpus->is_within(*cpus_above)) {
+    refuse(element, "the cpuset of an object has CPUs that the object above it lacks");
+  }
+  if (object.kind == HwlocKind::pu && !cpus->is_just(object.number)) {
+    refuse(element, "the cpuset of CPU " + std::to_string(object.number) + " is another");
+  }
+  return cpus;
+}
+
+void HwlocObjects::check_nodes(const HwlocObject& object, const XmlElement& element) const {
+  const std::optional<NumberSet> nodes = set(object, "nodeset");
+  if (object.kind == HwlocKind::node) {
+    if (!nodes) refuse(element, "a NUMA node without its nodeset");
+    if (!nodes->is_just(object.number)) {
+      refuse(element, "the nodeset of NUMA node " + std::to_string(object.number) + " is another");
+    }
+  }
+  if (object.parent < 0 || !nodes || !has_cpus(object.kind)) return;
+  if (!attribute(objects_[static_cast<size_t>(object.parent)], "nodeset")) {
+    refuse(element, "an object with a nodeset below an object without one");
+  }
 }
 
 }  // namespace hearth

@@ -39,7 +39,8 @@ class HwlocObjects {
  public:
   /// Input error, starting with `source`, for what hwloc does not read: another format or version,
   /// unknown types, objects below such as cannot hold them, objects without CPUs or with CPUs that
-  /// are no set, a CPU or a node twice, no CPU.
+  /// are no set. Also for what hwloc reads and leaves out in silence: objects whose CPUs are not
+  /// those of the object above, CPUs and nodes whose set is not their own number.
   HwlocObjects(std::string_view text, const std::string& source);
 
   const std::vector<HwlocObject>& all() const { return objects_; }  // the first is the machine
@@ -63,8 +64,12 @@ class HwlocObjects {
   [[noreturn]] void refuse(const XmlElement& where, const std::string& what) const;
 
  private:
-  void add(uint32_t element, int parent);
+  void add(uint32_t element, int parent, const NumberSet* cpus_above);
   void check(const HwlocObject& object, const XmlElement& element) const;
+  void check_place(const HwlocObject& object, const XmlElement& element) const;
+  std::optional<NumberSet> checked_cpus(const HwlocObject& object, const XmlElement& element,
+                                        const NumberSet* cpus_above) const;
+  void check_nodes(const HwlocObject& object, const XmlElement& element) const;
 
   std::string source_;
   XmlDocument document_;

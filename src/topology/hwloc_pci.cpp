@@ -32,7 +32,7 @@ bool take(std::string_view& text, char c) {
 
 /// "0302 [10de:20b5] [10de:1533] a1".
 struct PciType {
-  uint32_t class_code = 0;
+  std::optional<uint32_t> class_code;
   std::optional<uint32_t> vendor;
 };
 
@@ -40,6 +40,7 @@ PciType type_of(std::string_view text) {
   PciType type;
   const auto code = take_hex(text, 4);
   if (!code) return type;
+  if (!text.empty() && text.front() != ' ' && text.front() != '[') return type;
   type.class_code = *code;
   if (take(text, ' ') && take(text, '[')) type.vendor = take_hex(text, 4);
   return type;
@@ -111,8 +112,8 @@ class PciReader {
 
   void read_bridge(int index) {
     const HwlocObject& bridge = at(index);
-    const std::string type = objects_.attribute(bridge, "bridge_type").value_or("0-1");
-    if (!type.starts_with("0-")) return;  // between two PCI buses
+    const std::string type = objects_.attribute(bridge, "bridge_type").value_or("");
+    if (type != "0-1") return;  // of host and PCI; "1-1" is between two PCI buses
     const auto name = root_name(objects_.attribute(bridge, "bridge_pci").value_or(""));
     if (!name) return;
     root_of_.emplace(index, *name);
@@ -123,17 +124,21 @@ class PciReader {
 
   void read_device(int index) {
     const HwlocObject& object = at(index);
-    const auto address = normal_pci_address(objects_.attribute(object, "pci_busid").value_or(""));
-    if (!address) return;
-    const PciType type = type_of(objects_.attribute(object, "pci_type").value_or(""));
+    const std::string bus_id = objects_.attribute(object, "pci_busid").value_or("");
+    const std::string type_text = objects_.attribute(object, "pci_type").value_or("");
+    const auto address = normal_pci_address(bus_id);
+    const PciType type = type_of(type_text);
+    // A device that is left out would change what is planned for the machine.
+    if (!address) refuse(object, "pci_busid " + quoted(bus_id) + " is no PCI address");
+    if (!type.class_code) refuse(object, "pci_type " + quoted(type_text) + " has no class");
+    const uint32_t code = *type.class_code, base = code >> 8;
     PciDevice device;
     device.address = *address;
-    device.class_code = fmt::format("{:04x}", type.class_code);
+    device.class_code = fmt::format("{:04x}", code);
     device.vendor = objects_.info(object, "PCIVendor");
     if (device.vendor.empty() && type.vendor) device.vendor = fmt::format("{:04x}", *type.vendor);
-    const uint32_t base = type.class_code >> 8;
-    bool computes = type.class_code == 0x0302 || type.class_code == 0x0b40 || base == 0x12;
-    bool connects = base == 0x02 || type.class_code == 0x0c06;
+    bool computes = code == 0x0302 || code == 0x0b40 || base == 0x12;
+    bool connects = base == 0x02 || code == 0x0c06;
     for (int i = index + 1; i < object.end; ++i) {
       if (at(i).kind != HwlocKind::os_device) continue;
       const std::string kind = objects_.attribute(at(i), "osdev_type").value_or("");
@@ -153,6 +158,10 @@ class PciReader {
      : connects ? topology_.nics
                 : topology_.graphics)
         .push_back(std::move(device));
+  }
+
+  [[noreturn]] void refuse(const HwlocObject& object, const std::string& what) const {
+    objects_.refuse(objects_.element(object), what);
   }
 
   // Bytes per second; 0: unknown. The file has GB/s, and a comma where its machine writes numbers so.

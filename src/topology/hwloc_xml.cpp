@@ -116,7 +116,7 @@ class TopologyReader {
       node.node.number = object.number;
       node.node.memory = objects_.number(object, "local_memory", kMostMemory).value_or(0);
       node.node.package = package_around(i);
-      node.cpus = *objects_.set(object, "cpuset");
+      node.cpus = *objects_.set(at(around(i)), "cpuset");
       add_node(std::move(node));
     }
     if (numbers.empty() && objects_.version_1()) {
@@ -136,6 +136,16 @@ class TopologyReader {
       result_.nodes.push_back(node.node);
       result_.total_memory += node.node.memory;
     }
+  }
+
+  // The object whose CPUs are around a node. In version 2 the object that the node hangs below:
+  // hwloc's reader, too, does not look at the node's own.
+  int around(int node) const {
+    if (objects_.version_1()) return node;
+    while (at(node).kind == HwlocKind::node || at(node).kind == HwlocKind::memory_cache) {
+      node = at(node).parent;
+    }
+    return node;
   }
 
   void add_node(NodeAround node) {

@@ -50,8 +50,23 @@ std::optional<NumberSet> NumberSet::parse(std::string_view text) {
 
 bool NumberSet::contains(int number) const {
   if (number < 0) return false;
-  const size_t word = static_cast<size_t>(number) / 32;
-  return word < words_.size() ? (words_[word] >> (number % 32) & 1) != 0 : rest_;
+  return (word(static_cast<size_t>(number) / 32) >> (number % 32) & 1) != 0;
+}
+
+bool NumberSet::is_within(const NumberSet& other) const {
+  if (rest_ && !other.rest_) return false;
+  const size_t words = rest_ ? std::max(words_.size(), other.words_.size()) : words_.size();
+  for (size_t i = 0; i < words; ++i) {
+    if ((word(i) & ~other.word(i)) != 0) return false;
+  }
+  return true;
+}
+
+bool NumberSet::is_just(int number) const {
+  if (rest_ || !contains(number)) return false;
+  int count = 0;
+  for (const uint32_t word : words_) count += std::popcount(word);
+  return count == 1;
 }
 
 int NumberSet::first() const {

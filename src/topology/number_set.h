@@ -19,10 +19,18 @@ class NumberSet {
   static NumberSet all();
 
   bool contains(int number) const;
+  /// Whether `other` contains all numbers of this set.
+  bool is_within(const NumberSet& other) const;
+  /// Whether the set has this number and no other.
+  bool is_just(int number) const;
   /// The lowest number; -1 if the set is empty.
   int first() const;
 
  private:
+  uint32_t word(size_t index) const {
+    return index < words_.size() ? words_[index] : rest_ ? ~uint32_t{0} : 0;
+  }
+
   std::vector<uint32_t> words_;  // the lowest first
   bool rest_ = false;            // whether all higher numbers belong to the set
 };

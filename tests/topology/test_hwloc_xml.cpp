@@ -45,6 +45,16 @@ class ByHwloc {
   }
   ~ByHwloc() { hwloc_topology_destroy(topology_); }
 
+  static bool reads(const std::string& text) {
+    hwloc_topology_t topology = nullptr;
+    REQUIRE(hwloc_topology_init(&topology) == 0);
+    const bool read = hwloc_topology_set_xmlbuffer(topology, text.c_str(),
+                                                   static_cast<int>(text.size()) + 1) == 0 &&
+                      hwloc_topology_load(topology) == 0;
+    hwloc_topology_destroy(topology);
+    return read;
+  }
+
   int count(hwloc_obj_type_t type) const { return hwloc_get_nbobjs_by_type(topology_, type); }
 
   // By the rule: the fewest CPUs around, of equals the lowest number.
@@ -424,16 +434,21 @@ TEST_CASE("what hwloc does not read is refused with one line") {
   refused("<html></html>", "not a topology");
   refused("<topology></topology>", "no object");
   refused(changed("version=\"2.0\"", "version=\"3.0\""), "versions 1 and 2");
+  refused(changed("version=\"2.0\"", "version=\"2.x\""), "versions 1 and 2");
   refused(changed("<object type=\"Package\"", "<object type=\"Toaster\""), "'Toaster'");
   refused(changed("<object type=\"Package\"", "<object kind=\"1\" type=\"Package\""), "its type");
   refused(changed(" type=\"Machine\"", " type=\"Package\""), "no machine");
   refused(changed(" cpuset=\"0x000000ff\"", ""), "cpuset");
   refused(changed(" cpuset=\"0x000000ff\"", " cpuset=\"all\""), "'all'");
-  refused(changed(" cpuset=\"0x000000ff\"", " cpuset=\"0x0\""), "no CPU");
+  refused(changed(" cpuset=\"0x000000ff\"", " cpuset=\"0x0\""), "lacks");
   refused(changed("allowed_cpuset=\"0x000000ff\"", "allowed_cpuset=\"0x0\""), "no CPU");
   refused(changed("allowed_nodeset=\"0x00000003\"", "allowed_nodeset=\"0x0\""), "no NUMA node");
-  refused(changed("type=\"PU\" os_index=\"1\"", "type=\"PU\" os_index=\"0\""), "CPU 0 twice");
-  refused(changed("type=\"NUMANode\" os_index=\"1\"", "type=\"NUMANode\" os_index=\"0\""),
+  refused(changed("type=\"PU\" os_index=\"1\" cpuset=\"0x00000002\"",
+                  "type=\"PU\" os_index=\"0\" cpuset=\"0x00000001\""),
+          "CPU 0 twice");
+  const std::string node = "cpuset=\"0x000000f0\" complete_cpuset=\"0x000000f0\" nodeset=";
+  refused(changed("\"NUMANode\" os_index=\"1\" " + node + "\"0x00000002\"",
+                  "\"NUMANode\" os_index=\"0\" " + node + "\"0x00000001\""),
           "node 0 twice");
   refused(changed("type=\"PU\" os_index=\"1\"", "type=\"PU\" os_index=\"99999999999\""), "number");
   for (const char* memory : {"-1", "1e9", "2000000000000000", "99999999999999999999999", ""}) {
@@ -468,6 +483,100 @@ TEST_CASE("what hwloc does not read is refused with one line") {
           "latency_base");
   refused(of_version_1("<info", matrix + "1\"><latency value=\"-1\"/></distances><info"),
           "a latency");
+}
+
+TEST_CASE("a file that contradicts itself is refused, whether hwloc reads it or not") {
+  FileMachine m;
+  m.bridges = {{0, "0000:[00-ff]", {{"0000:01:00.0"}}}};
+  const std::string matrix =
+      "<distances2 type=\"NUMANode\" nbobjs=\"2\" kind=\"5\" indexing=\"os\">"
+      "<indexes length=\"4\">0 1 </indexes><u64values length=\"12\">10 20 20 10 "
+      "</u64values></distances2>\n";
+  m.after = matrix;
+  const std::string good = machine_file(m);
+  enum class Hwloc : uint8_t { refuses, leaves_out };
+  const auto odd = [&](const std::string& begin, const std::string& from, const std::string& to,
+                       Hwloc hwloc, const std::string& what) {
+    std::string text = good;
+    const size_t at = text.find(from, text.find(begin));
+    REQUIRE(at != std::string::npos);
+    text.replace(at, from.size(), to);
+    CAPTURE(what, begin, to);
+    const Raised raised = raised_by([&] { parse_topology(text, "f.xml"); });
+    CHECK(raised.code == ExitCode::input);
+    const auto line = std::count(good.begin(), good.begin() + static_cast<long>(at), '\n') + 1;
+    CHECK(raised.message.starts_with("f.xml: line " + std::to_string(line) + ": "));
+    CHECK(raised.says(what));
+    CHECK(ByHwloc::reads(text) == (hwloc == Hwloc::leaves_out));
+  };
+  REQUIRE(ByHwloc::reads(good));
+  CHECK_NOTHROW(parse_topology(good, "f.xml"));
+
+  // Of CPUs: hwloc leaves out what does not fit, and counts fewer than the file names.
+  const std::string cpu = "type=\"PU\" os_index=\"1\"", core = "type=\"Core\" os_index=\"1\"",
+                    package = "type=\"Package\" os_index=\"1\"",
+                    node = "type=\"NUMANode\" os_index=\"1\"";
+  const std::string other = "the cpuset of CPU 1 is another", lacks = "the object above it lacks";
+  odd(cpu, " cpuset=\"0x00000002\"", " cpuset=\"0x00000001\"", Hwloc::leaves_out, other);
+  odd(cpu, " cpuset=\"0x00000002\"", " cpuset=\"0x0\"", Hwloc::leaves_out, other);
+  odd(cpu, " cpuset=\"0x00000002\"", " cpuset=\"0x00000003\"", Hwloc::leaves_out, other);
+  odd(cpu, " cpuset=\"0x00000002\"", " cpuset=\"0x2,\"", Hwloc::leaves_out, lacks);
+  odd(core, " cpuset=\"0x0000000c\"", " cpuset=\"0x00000030\"", Hwloc::leaves_out, lacks);
+  odd(package, " cpuset=\"0x000000f0\"", " cpuset=\"0x000001f0\"", Hwloc::leaves_out, lacks);
+  // Of nodes.
+  odd(node, " nodeset=\"0x00000002\"", "", Hwloc::refuses, "without its nodeset");
+  odd(node, " nodeset=\"0x00000002\"", " nodeset=\"0x0\"", Hwloc::leaves_out, "is another");
+  odd(node, " nodeset=\"0x00000002\"", " nodeset=\"0x00000003\"", Hwloc::leaves_out, "is another");
+  odd(node, "/>",
+      "><object type=\"NUMANode\" os_index=\"7\" cpuset=\"0x1\" nodeset=\"0x80\"/></object>",
+      Hwloc::leaves_out, "cannot be below");
+  // Of devices and distances.
+  odd("type=\"PCIDev\"", " pci_busid", " cpuset=\"0x1\" pci_busid", Hwloc::refuses, "cpuset");
+  odd("type=\"PCIDev\"", "0000:01:00.0", "0000:01:00", Hwloc::leaves_out, "no PCI address");
+  odd("type=\"PCIDev\"", "\"0302", "\"00302", Hwloc::leaves_out, "has no class");
+  odd("<distances2", " kind=\"5\"", "", Hwloc::refuses, "without their kind");
+  odd("<distances2", " indexing=\"os\"", "", Hwloc::refuses, "without their indexing");
+  odd("<distances2", "20 10 </", "20 1.5</", Hwloc::leaves_out, "no whole numbers");
+}
+
+TEST_CASE("an object below one without a nodeset has none") {
+  const std::string good = machine_file({});
+  std::string text = good;
+  const std::string set = " nodeset=\"0x00000003\" complete_nodeset=\"0x00000003\"";
+  text.erase(text.find(set), set.size());  // of the machine
+  CHECK(raised_by([&] { parse_topology(text, "f.xml"); }).says("below an object without one"));
+  CHECK_FALSE(ByHwloc::reads(text));
+}
+
+TEST_CASE("the CPUs around a node are those of the object above it, as hwloc has them") {
+  for (const char* cpus : {"0x0", "0x00000010", "0x000000f0", "0xf...f"}) {
+    CAPTURE(cpus);
+    std::string text = machine_file({});
+    const std::string node = "type=\"NUMANode\" os_index=\"1\" cpuset=\"", set = "0x000000f0";
+    text.replace(text.find(node) + node.size(), set.size(), cpus);
+    if (!std::string(cpus).starts_with("0xf...")) {
+      CHECK(cores_by_node(parse_topology(text, "file")) == std::vector<int>{2, 2});
+      CHECK(ByHwloc(text).cores_by_node() == std::map<int, int>{{0, 2}, {1, 2}});
+    } else {
+      CHECK(raised_by([&] { parse_topology(text, "file"); }).says("lacks"));
+    }
+  }
+}
+
+TEST_CASE("only a bridge between host and PCI is a root complex") {
+  const auto roots = [](const std::string& type) {
+    FileMachine m;
+    m.bridges = {{0, "0000:[00-ff]", {{"0000:01:00.0"}}}};
+    std::string text = machine_file(m);
+    const std::string good = "bridge_type=\"0-1\"";
+    text.replace(text.find(good), good.size(), type);
+    const Topology t = parse_topology(text, "file");
+    CHECK(t.accelerators.size() == 1);
+    CHECK(ByHwloc(text).roots().size() == t.roots.size());
+    return t.roots.size();
+  };
+  CHECK(roots("bridge_type=\"0-1\"") == 1);
+  CHECK(roots("bridge_type=\"1-1\"") == 0);
 }
 
 TEST_CASE("a topology file is a regular file") {

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <catch2/catch_test_macros.hpp>
 #include <ctime>
 #include <string>
@@ -145,18 +147,29 @@ TEST_CASE("hostile topologies end in time") {
             .says("no set of numbers"));
   CHECK(raised(head("cpuset=\"0xf...f\"") + tail).says("no CPU that may be used"));
   // As many objects as elements may be.
-  const std::string node = "<object type=\"NUMANode\" os_index=\"0\" cpuset=\"0xf...f\"/>";
+  const auto set_of = [](int number) {  // of this number alone
+    return fmt::format("\"0x{:x}{}\"", 1u << (number % 32), std::string(number / 32, ','));
+  };
+  const auto pu = [&](int number) {
+    return fmt::format("<object type=\"PU\" os_index=\"{}\" cpuset={}/>", number, set_of(number));
+  };
+  const auto node = [&](int number) {
+    return fmt::format("<object type=\"NUMANode\" os_index=\"{}\" cpuset=\"0xf...f\" nodeset={}/>",
+                       number, set_of(number));
+  };
   std::string cpus, nodes;
-  for (int i = 0; i < kMostCpus; ++i) {
-    const std::string number = std::to_string(i);
-    cpus += "<object type=\"PU\" os_index=\"" + number + "\" cpuset=\"0x1\"/>";
-    nodes += "<object type=\"NUMANode\" os_index=\"" + number + "\" cpuset=\"0xf...f\"/>";
+  for (int i = 0; i < 8192; ++i) {
+    cpus += pu(i);
+    nodes += node(i);
   }
-  CHECK(raised(head("cpuset=\"0xf...f\"") + node + cpus + tail).code == ExitCode::done);
-  CHECK(raised(head("cpuset=\"0xf...f\"") + cpus + nodes + tail).says("NUMA nodes"));
-  CHECK(raised(head("cpuset=\"0xf...f\"") + cpus + "<object type=\"PU\" os_index=\"65536\" " +
-               "cpuset=\"0x1\"/>" + tail)
-            .says("number"));
+  const std::string machine = head("cpuset=\"0xf...f\" nodeset=\"0xf...f\"");
+  CHECK(raised(machine + node(0) + cpus + tail).code == ExitCode::done);
+  CHECK(raised(machine + cpus + nodes + tail).says("NUMA nodes"));
+  CHECK(raised(machine + cpus + pu(kMostCpus) + tail).says("number"));
+  // Many objects below one with a long set, which is read once.
+  const std::string wide = head("cpuset=\"" + repeated("0xffffffff,", 2000) + "0x1\"");
+  CHECK(raised(wide + repeated("<object type=\"Group\" cpuset=\"0x1\"/>", 300'000) + tail)
+            .says("no CPU"));
 }
 
 TEST_CASE("sets of numbers") {
@@ -178,6 +191,22 @@ TEST_CASE("sets of numbers") {
   CHECK(has("0xf...f", 65535));
   CHECK(has("0xf...f,0x0", 32));
   CHECK_FALSE(has("0xf...f,0x0", 31));
+  const auto within = [](const char* a, const char* b) {
+    return NumberSet::parse(a)->is_within(*NumberSet::parse(b));
+  };
+  CHECK(within("0x5", "0x7"));
+  CHECK_FALSE(within("0x8", "0x7"));
+  CHECK_FALSE(within("0x1,0x0", "0x7"));
+  CHECK(within("0x0,0x1", "0x7"));
+  CHECK(within("0x1,0x0", "0xf...f"));
+  CHECK(within("0xf...f", "0xf...f,0xffffffff"));
+  CHECK_FALSE(within("0xf...f", "0xf...f,0x1"));
+  CHECK_FALSE(within("0xf...f,0x0", "0xffffffff,0xffffffff"));
+  CHECK(NumberSet::parse("0x1,,0x0")->is_just(64));
+  for (const char* text : {"0x0", "0x3", "0x4", "0x1,0x2", "0xf...f,0x2"}) {
+    CAPTURE(text);
+    CHECK_FALSE(NumberSet::parse(text)->is_just(1));
+  }
   CHECK(NumberSet::parse("0x6")->first() == 1);
   CHECK(NumberSet::parse("0x0")->first() == -1);
   CHECK(NumberSet::parse("0xf...f,0x0")->first() == 32);

@@ -3,10 +3,10 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <exception>
 #include <functional>
+#include <latch>
 #include <memory>
 #include <thread>
 
@@ -21,12 +21,14 @@ using Mover = std::function<uint64_t()>;
 
 /// A link's movers, one thread each.
 struct Traffic {
-  std::vector<Mover> movers;
+  std::vector<Mover> movers;        // none: there was no time for its buffers
+  double piece_bytes = 0;           // of all movers
   double latency = 0, passing = 0;  // seconds of a piece at nominal speed; 0: unknown
 };
 
 /// The least seconds that a run of these links takes: each moves a piece to warm up and another one.
-/// Links may share a root complex, so their pieces may pass one after the other.
+/// Links may share a root complex or the machine's cores, so their pieces may pass one after the
+/// other.
 double least_seconds(const std::vector<const Traffic*>& links) {
   double latency = 0, passing = 0;
   for (const Traffic* link : links) {
@@ -44,18 +46,19 @@ std::vector<double> run_at_once(const std::vector<const Traffic*>& links, double
   };
   std::vector<std::vector<Result>> results(links.size());
   std::vector<std::thread> threads;
-  std::atomic<size_t> waiting{0};
   size_t count = 0;
   for (const Traffic* link : links) count += link->movers.size();
+  std::latch ready(static_cast<std::ptrdiff_t>(count));
   for (size_t i = 0; i < links.size(); ++i) {
     results[i].resize(links[i]->movers.size());
     for (size_t m = 0; m < results[i].size(); ++m) {
       threads.emplace_back([&, i, m] {
         Result& result = results[i][m];
+        bool warm = false;
         try {
           links[i]->movers[m]();  // warms the link
-          ++waiting;
-          while (waiting < count) std::this_thread::yield();
+          warm = true;
+          ready.arrive_and_wait();
           const Stopwatch watch;
           uint64_t bytes = 0;
           do {
@@ -64,7 +67,7 @@ std::vector<double> run_at_once(const std::vector<const Traffic*>& links, double
           result.rate = static_cast<double>(bytes) / watch.seconds();
         } catch (...) {
           result.error = std::current_exception();
-          ++waiting;
+          if (!warm) ready.count_down();
         }
       });
     }
@@ -86,14 +89,18 @@ constexpr double kLongest = 0.3;  // seconds for each measurement; rates settle 
 
 constexpr int kRuns = 3;
 
-/// Each link alone, then each group of links at once. Leaves out what cannot end in time.
-void measure(const std::vector<Traffic>& traffic, std::vector<LinkMeasurement>& links,
-             const std::vector<std::vector<size_t>>& groups, double seconds) {
+// Of the time, for making buffers resident: a busy machine can need seconds for a few hundred MiB.
+constexpr double kBufferShare = 0.5;
+
+/// Each link alone, then each group of links at once. Leaves out what cannot end within `seconds`
+/// since `watch` began: by nominal speeds, then also by those that were measured.
+void measure(std::vector<Traffic>& traffic, std::vector<LinkMeasurement>& links,
+             const std::vector<std::vector<size_t>>& groups, double seconds,
+             const Stopwatch& watch) {
   const double each =
       std::min(kLongest, seconds / static_cast<double>(links.size() + groups.size() + 1));
-  const Stopwatch watch;
   const auto fits = [&](const std::vector<const Traffic*>& run) {
-    return watch.seconds() + least_seconds(run) <= seconds;
+    return !run.front()->movers.empty() && watch.seconds() + least_seconds(run) <= seconds;
   };
   for (size_t i = 0; i < links.size(); ++i) {
     const std::vector<const Traffic*> one{&traffic[i]};
@@ -101,6 +108,9 @@ void measure(const std::vector<Traffic>& traffic, std::vector<LinkMeasurement>& 
     for (int run = 0; run < kRuns && fits(one); ++run) {  // the best: other programs run, too
       if (run > 0 && watch.seconds() + least_seconds(one) > seconds / 2) break;  // a busy machine
       links[i].alone = std::max(links[i].alone, run_at_once(one, each / kRuns).front());
+    }
+    if (links[i].alone > 0) {
+      traffic[i].passing = std::max(traffic[i].passing, traffic[i].piece_bytes / links[i].alone);
     }
   }
   for (const std::vector<size_t>& group : groups) {
@@ -154,31 +164,43 @@ void bind_thread(int cpu) {
   sched_setaffinity(0, sizeof set, &set);  // a wish
 }
 
-/// Buffers of some bytes in all, made resident by a thread on each CPU.
-std::vector<std::shared_ptr<Arena>> buffers_on(const std::vector<int>& cpus, uint64_t bytes) {
-  std::vector<std::shared_ptr<Arena>> buffers;
+struct Buffer {
+  std::shared_ptr<Arena> arena;
+  size_t size = 0;  // resident
+};
+
+/// Buffers of some bytes in all, made resident by a thread on each CPU: no more of them than the
+/// seconds allow, and a slice of each at least.
+std::vector<Buffer> buffers_on(const std::vector<int>& cpus, uint64_t bytes, double seconds) {
+  std::vector<Buffer> buffers;
   for (const int cpu : cpus) {
-    const auto buffer =
-        std::make_shared<Arena>("measurement", static_cast<size_t>(bytes / cpus.size()));
+    const auto size = static_cast<size_t>(bytes / cpus.size());
+    Buffer buffer{std::make_shared<Arena>("measurement", size)};
     std::thread([&] {
       bind_thread(cpu);
-      std::memset(buffer->data(), 1, buffer->size());
+      const Stopwatch watch;
+      do {
+        const size_t slice = std::min(size - buffer.size, kSlice);
+        std::memset(buffer.arena->data() + buffer.size, 1, slice);
+        buffer.size += slice;
+      } while (buffer.size < size && watch.seconds() * static_cast<double>(cpus.size()) < seconds);
     }).join();
-    buffers.push_back(buffer);
+    buffers.push_back(std::move(buffer));
   }
   return buffers;
 }
 
-Traffic copies(const std::vector<int>& cpus, const std::vector<std::shared_ptr<Arena>>& from,
-               const std::vector<std::shared_ptr<Arena>>& to) {
+Traffic copies(const std::vector<int>& cpus, const std::vector<Buffer>& from,
+               const std::vector<Buffer>& to) {
   Traffic traffic;
+  traffic.piece_bytes = static_cast<double>(cpus.size() * kSlice);
   for (size_t i = 0; i < cpus.size(); ++i) {
     traffic.movers.push_back(
         [cpu = cpus[i], source = from[i % from.size()], target = to[i], at = size_t{0}]() mutable {
           bind_thread(cpu);
-          const size_t size = std::min(source->size(), target->size());
+          const size_t size = std::min(source.size, target.size);
           const size_t bytes = std::min(size - at, kSlice);
-          std::memcpy(target->data() + at, source->data() + at, bytes);
+          std::memcpy(target.arena->data() + at, source.arena->data() + at, bytes);
           at = (at + bytes) % size;  // through the whole buffer, which no cache holds
           return bytes;
         });
@@ -212,6 +234,7 @@ std::vector<HostMemory> memories_of(const Topology& topology) {
 
 std::vector<LinkMeasurement> measure_device_links(std::span<const MeasuredDevice> devices,
                                                   const MeasurementBounds& bounds) {
+  const Stopwatch watch;
   std::vector<LinkMeasurement> links;
   if (devices.empty()) return links;
   std::vector<Traffic> traffic;
@@ -222,6 +245,13 @@ std::vector<LinkMeasurement> measure_device_links(std::span<const MeasuredDevice
   for (const MeasuredDevice& of : devices) {
     for (const bool in : {true, false}) {
       const double nominal = in ? of.nominal_in : of.nominal_out;
+      const std::string& name = of.device->name();
+      all.push_back(links.size());
+      links.push_back({in ? "host->" + name : name + "->host", nominal});
+      if (watch.seconds() > kBufferShare * bounds.seconds) {
+        traffic.emplace_back();
+        continue;
+      }
       // A buffer at each end of each direction.
       const size_t bytes =
           piece_of(of, nominal, bounds.bytes / (4 * devices.size()), piece_seconds);
@@ -242,27 +272,27 @@ std::vector<LinkMeasurement> measure_device_links(std::span<const MeasuredDevice
                            d->stream->synchronize();
                            return bytes;
                          }},
+                         static_cast<double>(bytes),
                          in ? of.latency_in : of.latency_out,
                          nominal > 0 ? static_cast<double>(bytes) / nominal : 0});
-      all.push_back(links.size());
-      const std::string& name = device.name();
-      links.push_back({in ? "host->" + name : name + "->host", nominal});
     }
   }
-  measure(traffic, links, {all}, bounds.seconds);
+  measure(traffic, links, {all}, bounds.seconds, watch);
   return links;
 }
 
 std::vector<LinkMeasurement> measure_memory(const Topology& topology,
                                             const MeasurementBounds& bounds) {
+  const Stopwatch watch;
   const std::vector<HostMemory> memories = memories_of(topology);
   const uint64_t each = bounds.bytes / (2 * memories.size());  // sources and targets
-  std::vector<std::vector<std::shared_ptr<Arena>>> from, to;
+  const double for_each = kBufferShare * bounds.seconds / static_cast<double>(2 * memories.size());
+  std::vector<std::vector<Buffer>> from, to;
   for (HostMemory memory : memories) {
     const uint64_t most = std::max<uint64_t>(each / kLeastBuffer, 1);
     memory.cpus.resize(std::min<size_t>(memory.cpus.size(), most));
-    from.push_back(buffers_on(memory.cpus, each));
-    to.push_back(buffers_on(memory.cpus, each));
+    from.push_back(buffers_on(memory.cpus, each, for_each));
+    to.push_back(buffers_on(memory.cpus, each, for_each));
   }
   std::vector<Traffic> traffic;
   std::vector<LinkMeasurement> links;
@@ -281,7 +311,7 @@ std::vector<LinkMeasurement> measure_memory(const Topology& topology,
       }
     }
   }
-  measure(traffic, links, groups, bounds.seconds);
+  measure(traffic, links, groups, bounds.seconds, watch);
   return links;
 }
 

@@ -27,9 +27,11 @@ struct MeasuredDevice {
 };
 
 /// Bounds of a measurement. A copy is not cut off, so what cannot end in time at its nominal speed
-/// is not begun. Only a link that is slower than nominal makes a measurement longer.
+/// is not begun, and nothing is begun once the time is up. Links at once are also not begun if they
+/// could not end in time at the speed that each has alone. Only a link that is slower than all of
+/// this, or a busy machine, makes a measurement longer, by one run at most.
 struct MeasurementBounds {
-  double seconds = 8;
+  double seconds = 8;  // of the whole call, its buffers included; 0 or less: no link is measured
   uint64_t bytes = uint64_t{384} << 20;  // of buffers, on the host and all devices together
 };
 

@@ -160,6 +160,42 @@ TEST_CASE("a copy that outlasts the bounds is not begun") {
   CHECK(links[3].together > 0);
 }
 
+TEST_CASE("what is late is left out, and said to be") {
+  const auto device = make_virtual_device({});
+  const std::vector<MeasuredDevice> devices{{device.get(), 0, 0}};
+  for (const double seconds : {0.0, -3.0}) {  // the deadline has passed
+    for (const auto& links : {measure_device_links(devices, {seconds, 1 << 20}),
+                              measure_memory(detect_topology(), {seconds, 16 << 20})}) {
+      REQUIRE_FALSE(links.empty());
+      for (const LinkMeasurement& link : links) {
+        CHECK(link.too_slow);
+        CHECK(link.alone == 0);
+        CHECK(link.together == 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("links at once are not begun if what they reach alone leaves no time") {
+  VirtualOptions slow;
+  slow.h2d = slow.d2h = 20e6;  // bytes per second, which the doctor is not told
+  std::vector<std::unique_ptr<Device>> made;
+  std::vector<MeasuredDevice> devices;
+  for (int i = 0; i < 4; ++i) {
+    slow.name = "virtual:" + std::to_string(i);
+    made.push_back(make_virtual_device(slow));
+    devices.push_back({made.back().get(), 0, 0});
+  }
+  // A piece has 1 MiB: 50 ms. Two pieces of eight links one after the other are 0.8 s.
+  const auto links = measure_device_links(devices, {1.0, 16 << 20});
+  bool late = false;
+  for (const LinkMeasurement& link : links) {
+    late |= link.too_slow;
+    CHECK(link.together == 0);
+  }
+  CHECK(late);
+}
+
 TEST_CASE("memory is measured by node, within its time") {
   Topology t = detect_topology();
   const Stopwatch watch;

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "base/error_format.h"
+#include "base/stopwatch.h"
 #include "commands/commands.h"
 #include "commands/output.h"
 #include "commands/rank_links.h"
@@ -21,8 +22,9 @@
 namespace hearth {
 namespace {
 
-// The whole command takes 20 s at most on a machine whose devices start in a few.
-constexpr double kDeviceSeconds = 8, kMemorySeconds = 4;
+// The whole command takes 20 s at most on a machine whose devices start in a few. All measurements
+// share a deadline: late ones are left out, and said to be.
+constexpr double kDeviceSeconds = 8, kMemorySeconds = 4, kDeadline = 14;
 // Of the 512 MiB that the whole command takes at most.
 constexpr uint64_t kBufferBytes = uint64_t{384} << 20;
 
@@ -112,18 +114,19 @@ Measured open_devices_to_measure(const Options& options, Topology& topology,
 }
 
 /// Adds to the topology what devices show when they start.
-MachineFindings examine(const Options& options, Topology& topology) {
+MachineFindings examine(const Options& options, Topology& topology, const Stopwatch& watch) {
   MachineFindings found;
   found.isa = cpu_isa();
   found.limits = read_machine_limits();
-  const MeasurementBounds memory{kMemorySeconds,
-                                 std::min(kBufferBytes, topology.total_memory / 16)};
-  const MeasurementBounds device{kDeviceSeconds, memory.bytes};
+  const uint64_t bytes = std::min(kBufferBytes, topology.total_memory / 16);
+  const auto bounds = [&](double seconds, double after) {
+    return MeasurementBounds{std::min(seconds, kDeadline - after - watch.seconds()), bytes};
+  };
   {
     const Measured measured = open_devices_to_measure(options, topology, found.warnings);
-    found.links = measure_device_links(measured.links, device);
+    found.links = measure_device_links(measured.links, bounds(kDeviceSeconds, kMemorySeconds));
   }
-  for (LinkMeasurement& link : measure_memory(topology, memory)) {
+  for (LinkMeasurement& link : measure_memory(topology, bounds(kMemorySeconds, 0))) {
     found.links.push_back(std::move(link));
   }
   for (const auto* devices : {&topology.accelerators, &topology.nics}) {
@@ -141,6 +144,7 @@ MachineFindings examine(const Options& options, Topology& topology) {
 }  // namespace
 
 ExitCode run_doctor(const Options& options, LaunchedRanks* launched) {
+  const Stopwatch watch;
   constexpr double kRankSeconds = 3;
   const LinksOfRanks ranks = measure_links_of_ranks(options, launched, kRankSeconds);
   if (ranks.ended) return *ranks.ended;
@@ -148,7 +152,7 @@ ExitCode run_doctor(const Options& options, LaunchedRanks* launched) {
   std::optional<MachineFindings> machine;
   if (options.topology.empty()) {
     topology = detect_topology(Devices::look);
-    machine = examine(options, topology);
+    machine = examine(options, topology, watch);
     for (const CostLink& link : ranks.links) {
       machine->links.push_back({link.link, 0, link.bytes_per_s, link.together});
     }

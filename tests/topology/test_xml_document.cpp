@@ -148,7 +148,8 @@ TEST_CASE("hostile topologies end in time") {
   CHECK(raised(head("cpuset=\"0xf...f\"") + tail).says("no CPU that may be used"));
   // As many objects as elements may be.
   const auto set_of = [](int number) {  // of this number alone
-    return fmt::format("\"0x{:x}{}\"", 1u << (number % 32), std::string(number / 32, ','));
+    return fmt::format("\"0x{:x}{}\"", 1u << (number % 32),
+                       std::string(static_cast<size_t>(number / 32), ','));
   };
   const auto pu = [&](int number) {
     return fmt::format("<object type=\"PU\" os_index=\"{}\" cpuset={}/>", number, set_of(number));

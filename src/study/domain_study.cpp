@@ -37,10 +37,10 @@ const std::vector<DomainCase>& domain_cases() {
     made.expert_bytes = expert_mb * 1e6;
     return made;
   };
-  static const std::vector<DomainCase> cases{{"Mix-1", of(0.049, 8, 4.7), 0.75},
-                                             {"Mix-2", of(0.049, 8, 2.35), 0.5},
-                                             {"AG-only-1", of(0.099, 3, 0.094), 0},
-                                             {"AG-only-2", of(0.099, 3, 0.047), 0}};
+  static const std::vector<DomainCase> cases{{"Mix-1", of(0.049, 8, 4.7), 0.75, 4.7e6},
+                                             {"Mix-2", of(0.049, 8, 2.35), 0.5, 2.35e6},
+                                             {"AG-only-1", of(0.099, 3, 0.094), 0, 4.7e6},
+                                             {"AG-only-2", of(0.099, 3, 0.047), 0, 2.35e6}};
   return cases;
 }
 
@@ -49,33 +49,76 @@ StreamCase with_more_computation(StreamCase of) {
   return of;
 }
 
+StreamCase compressed(const DomainCase& of) {
+  StreamCase made = with_more_computation(of.printed);
+  made.expert_bytes = of.dense_bytes / kPaperRatio;
+  return made;
+}
+
+StreamCase trained(const DomainCase& of, bool compresses) {
+  StreamCase made = compressed(of);
+  made.gradient_bytes = of.dense_bytes;
+  if (!compresses) {
+    made.expert_bytes = of.dense_bytes;
+    return made;
+  }
+  made.shared_bytes = 2 * of.dense_bytes * (made.ranks - 1) / made.ranks;
+  return made;
+}
+
+namespace {
+
+constexpr double kLayers = 12, kGpus = 8, kCentreBytesPerS = 10e9 / 8;
+constexpr double kExpertBytes = 2.0 * 768 * 3072 * sizeof(float);
+constexpr std::array<double, 6> kMegabytes{6, 12, 24, 48, 96, 192};
+
+struct PaperCluster {
+  const char* name;
+  double centres;
+  std::array<double, 6> ep, domains;  // seconds, by kMegabytes
+
+  double crossing_s(double megabytes) const {
+    const double exchanges = 2 * kLayers, crossing = 1 - 1 / centres;
+    return exchanges * kGpus * crossing * megabytes * 1e6 / kCentreBytesPerS;
+  }
+  double rest_s() const { return ep[0] - crossing_s(kMegabytes[0]); }
+};
+
+constexpr PaperCluster kClusters[] = {
+    {"Cluster-M", 2, {2.52, 4.26, 5.82, 7.62, 12.65, 20.35}, {2.48, 2.63, 2.74, 2.82, 3.01, 3.78}},
+    {"Cluster-L",
+     4,
+     {3.74, 7.30, 10.69, 13.54, 18.59, 28.46},
+     {3.49, 3.53, 3.54, 3.85, 4.24, 5.20}}};
+
+DomainCluster modelled(const PaperCluster& of) {
+  DomainCluster made;
+  made.name = of.name;
+  made.rest_s = of.rest_s();
+  made.dense_s = kLayers * kGpus * (of.centres - 1) * kExpertBytes / kCentreBytesPerS;
+  made.weights_s = made.dense_s / kPaperRatio;
+  made.gradients_s = made.dense_s;
+  made.shared_s = kLayers * 2 * kExpertBytes * (1 - 1 / of.centres) / kCentreBytesPerS;
+  return made;
+}
+
+}  // namespace
+
 std::vector<DomainIteration> domain_iterations() {
-  constexpr double kExchanges = 24, kGpus = 8, kBytesPerS = 10e9 / 8;
-  constexpr std::array<double, 6> kMegabytes{6, 12, 24, 48, 96, 192};
-  struct Cluster {
-    const char* name;
-    double crossing;
-    std::array<double, 6> ep, domains;
-  };
-  static constexpr Cluster kClusters[] = {{"Cluster-M",
-                                           0.5,
-                                           {2.52, 4.26, 5.82, 7.62, 12.65, 20.35},
-                                           {2.48, 2.63, 2.74, 2.82, 3.01, 3.78}},
-                                          {"Cluster-L",
-                                           0.75,
-                                           {3.74, 7.30, 10.69, 13.54, 18.59, 28.46},
-                                           {3.49, 3.53, 3.54, 3.85, 4.24, 5.20}}};
   std::vector<DomainIteration> all;
-  for (const Cluster& cluster : kClusters) {
-    const auto crossing_s = [&](double megabytes) {
-      return kExchanges * kGpus * cluster.crossing * megabytes * 1e6 / kBytesPerS;
-    };
-    const double rest = cluster.ep[0] - crossing_s(kMegabytes[0]);
+  for (const PaperCluster& cluster : kClusters) {
+    const DomainCluster model = modelled(cluster);
     for (size_t i = 0; i < kMegabytes.size(); ++i) {
-      all.push_back({cluster.name, kMegabytes[i], rest + crossing_s(kMegabytes[i]), rest,
-                     cluster.ep[i], cluster.domains[i]});
+      all.push_back({cluster.name, kMegabytes[i], model.rest_s + cluster.crossing_s(kMegabytes[i]),
+                     model.rest_s, model.trained_s(), cluster.ep[i], cluster.domains[i]});
     }
   }
+  return all;
+}
+
+std::vector<DomainCluster> domain_clusters() {
+  std::vector<DomainCluster> all;
+  for (const PaperCluster& cluster : kClusters) all.push_back(modelled(cluster));
   return all;
 }
 

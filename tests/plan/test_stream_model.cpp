@@ -88,4 +88,17 @@ TEST_CASE("stream model: gradients of experts that train make domains smaller\\,
   CHECK(smaller > 30);
 }
 
+TEST_CASE("stream model: the shared expert costs where weights travel\\, and there alone") {
+  StreamCase of = table_4(0, 8, 4.7 / 50);
+  of.gradient_bytes = 4.7 * kMega;
+  const StreamCase without = of;
+  of.shared_bytes = 2 * 7.0 / 8 * 4.7 * kMega;
+  for (const int32_t domain : {1, 2, 4, 8}) {
+    const double more = stream_times(of, domain).layer_s - stream_times(without, domain).layer_s;
+    CHECK(more == Catch::Approx(domain > 1 ? of.shared_bytes / of.bytes_per_s : 0).margin(1e-12));
+    // The paper's time does not have it.
+    CHECK(stream_times(of, domain).paper_s == stream_times(without, domain).paper_s);
+  }
+}
+
 }  // namespace hearth::test

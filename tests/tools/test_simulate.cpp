@@ -381,3 +381,37 @@ TEST_CASE("simulate domains: Table IV with ten times the computation\\, Table V 
   CHECK(table.exit_code == 0);
   CHECK(table.out.starts_with("simulated, not run: HybridEP"));
 }
+
+TEST_CASE("simulate domains: with compression the paper takes all\\, gradients do not let it") {
+  const ProgramResult told = run_program(test_binary(), {"simulate", "domains", "--json"});
+  REQUIRE(told.exit_code == 0);
+  const Json study = parse_json(told.out, "domains");
+  std::string trained;
+  for (const Json& of : study.find("best_domain")->as_array()) {
+    CHECK(of.find("compressed")->as_int() == 8);
+    trained += of.find("trained")->dump() + "/" + of.find("trained_compressed")->dump() + " ";
+    CHECK(of.find("trained_gain")->as_double() > 1);
+    CHECK(of.find("trained_compressed_gain")->as_double() > 1);
+  }
+  // The first and the third have experts of 4.7 MB.
+  CHECK(trained == "4/4 8/8 4/4 8/8 ");
+  const JsonArray& clusters = study.find("clusters")->as_array();
+  REQUIRE(clusters.size() == 2);
+  // 12 layers of 8 GPUs with an expert of 18 MiB each, over 10 Gb/s; to one data centre, and to three.
+  const double once = 12 * 8 * 18.0 * (1 << 20) / 1.25e9;
+  for (size_t i = 0; i < clusters.size(); ++i) {
+    const auto of = [&](const char* key) { return clusters[i].find(key)->as_double(); };
+    const double centres = i == 0 ? 2 : 4;
+    CHECK(of("gradients_s") == Approx((centres - 1) * once));
+    CHECK(of("dense_weights_s") == Approx(of("gradients_s")));
+    CHECK(of("weights_s") == Approx(of("gradients_s") / 50));
+    CHECK(of("shared_s") == Approx(2 * (1 - 1 / centres) * once / 8));
+    CHECK(of("trained_s") ==
+          Approx(std::max(of("rest_s"), of("weights_s") + of("shared_s") + of("gradients_s"))));
+  }
+  // Four data centres take longer for gradients alone than the paper's whole iteration with domains.
+  const Json& six_megabytes = study.find("iterations")->as_array()[6];
+  CHECK(six_megabytes.find("cluster")->as_string() == "Cluster-L");
+  CHECK(clusters[1].find("gradients_s")->as_double() >
+        six_megabytes.find("paper_domains_s")->as_double());
+}

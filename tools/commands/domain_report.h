@@ -7,7 +7,7 @@
 
 namespace hearth {
 
-/// {"simulated": true, "pairs", "best_domain", "iterations"}.
+/// {"simulated": true, "pairs", "best_domain", "iterations", "clusters"}.
 Json domain_study_json();
 std::string domain_study_text();
 

@@ -15,12 +15,14 @@ StreamTimes stream_times(const StreamCase& of, int32_t domain) {
   times.gather_s = others * of.expert_bytes / of.bytes_per_s;
   times.exchange_s = of.row_bytes * (1 - static_cast<double>(domain) / of.ranks) / of.bytes_per_s;
   times.reduce_s = others * of.gradient_bytes / of.bytes_per_s;
+  times.shared_s = domain > 1 ? of.shared_bytes / of.bytes_per_s : 0;
   times.paper_s = std::max(of.before_s, times.gather_s) + 2 * times.exchange_s;
   const double forward =
       std::max(of.before_s, times.gather_s) + std::max(2 * times.exchange_s, of.experts_s);
-  // Backward computes twice as much. Gradients go while the layer before it computes.
+  // Backward computes twice as much. Gradients and the shared expert go while the layer before it
+  // computes.
   const double again = of.gathers_again ? times.gather_s : 0;
-  const double backward = std::max(2 * of.before_s, again + times.reduce_s) +
+  const double backward = std::max(2 * of.before_s, again + times.reduce_s + times.shared_s) +
                           std::max(2 * times.exchange_s, 2 * of.experts_s);
   times.layer_s = forward + backward;
   return times;

@@ -21,6 +21,7 @@
 //   - experts that nothing hides, if no row travels: max(2 exchange, T_experts);
 //   - backward: 2 exchanges more, and for experts that train their gradients back to the owner, dense,
 //     (S - 1) P_gradient / B;
+//   - that the shared expert has to be made anew in each step, where weights travel compressed;
 //   - that weights may have to be gathered again for backward.
 #pragma once
 
@@ -37,13 +38,14 @@ struct StreamCase {
   double row_bytes = 0;        // D
   double expert_bytes = 0;     // P
   double gradient_bytes = 0;   // P_gradient; 0: experts are frozen
+  double shared_bytes = 0;     // that a rank sends for the shared expert, if any experts travel
   bool gathers_again = false;  // for backward
 };
 
 struct StreamTimes {
   int32_t domain = 1;  // S
   double p = 1;
-  double gather_s = 0, exchange_s = 0, reduce_s = 0;
+  double gather_s = 0, exchange_s = 0, reduce_s = 0, shared_s = 0;
   double paper_s = 0;  // eq. 10
   double layer_s = 0;  // forward and backward, with what the paper leaves out
 };

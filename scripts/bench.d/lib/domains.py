@@ -4,59 +4,35 @@ import json
 import tempfile
 from pathlib import Path
 
+import domain_runs
+import domains_lab
 import ranks_predicted
 import run_hearth
-import shapes
-
-SEQ, VOCABULARY = 128, 512
-# More rows than weights: 16 micro-batches a rank and step, 4 experts a token.
-CONFIG = {**shapes.CONFIGS["qwen3"], "vocab_size": VOCABULARY, "hidden_size": 128,
-          "num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 1,
-          "head_dim": 64, "num_experts": 8, "num_experts_per_tok": 4,
-          "moe_intermediate_size": 64}
-
-
-def words_of(options, work, method):
-    words = ["--model", work / "model", "--data", work / "rows.jsonl", "--steps", options.steps,
-             "--packing", "off", "--shuffle", "off", "--seq-len", SEQ, "--micro-batch", 1,
-             "--grad-accum", options.ranks * options.micro_batches, "--logical-shards",
-             options.ranks, "--lr-schedule", "constant", "--warmup", 0, "--save-every", 0,
-             "--final-state", "off", "--digest-every", 0, "--threads", 1, "--quiet",
-             "--thread-ranks", options.ranks, "--devices", f"host:costs={work / 'table.json'}"]
-    return words + (["--method", "lora", "--lora-r", 4] if method == "lora" else [])
 
 
 def modes_of(options, method):
-    """By name: the words of a mode. Domains of every size, ep and dp among them. Experts that are drawn
-    at random have nothing in common, so any error is allowed where they travel compressed."""
+    """By name: the words of a mode. Domains of every size, ep and dp among them."""
     modes = {"ep": ["--parallel", "ep"], "dp": ["--parallel", "dp"],
              "auto": ["--parallel", "hybrid-ep"]}
     for size in range(2, options.ranks):
         if options.ranks % size == 0:
             modes[f"S={size}"] = ["--parallel", "hybrid-ep", "--domains", size]
     if method == "full":
-        modes["wired"] = ["--parallel", "hybrid-ep", "--domains", options.ranks, "--wire",
-                          "residual:50", "--wire-threshold", 1]
+        modes["wired"] = ["--parallel", "hybrid-ep", "--domains", options.ranks, *domain_runs.WIRED]
     return modes
 
 
-def losses_of(out):
-    return [json.loads(line)["loss"] for line in (out / "metrics.jsonl").read_text().splitlines()]
-
-
-def run(options, work):
-    run_hearth.make_checkpoint(options.hearth, CONFIG, work / "model")
-    rows = options.steps * options.ranks * options.micro_batches
-    run_hearth.write_rows(work / "rows.jsonl", rows, SEQ, VOCABULARY)
-    table = ranks_predicted.paced_table(CONFIG, options.pace)
-    (work / "table.json").write_text(json.dumps(table))
-    print(f"{options.ranks} thread ranks, {options.micro_batches} micro-batches of {SEQ} tokens each "
-          "a step, computation paced")
+def on_threads(options, work):
+    options.micro_batches = options.micro_batches or 16
+    table = domain_runs.prepare(options, work, domain_runs.CONFIG, options.pace)
+    print(f"{options.ranks} thread ranks, {options.micro_batches} micro-batches of "
+          f"{domain_runs.SEQ} tokens each a step, computation paced")
     print(f"{'method':>6} {'rate':>6} {'mode':>5} {'domain':>6} {'sent MB':>8} {'predicted ms':>13} "
           f"{'fastest ms':>11} {'predicted / fastest':>20} {'ep / this':>10}")
     for method in ("full", "lora"):
         for rate in options.rates:
-            words = words_of(options, work, method)
+            words = [*domain_runs.words_of(options, work, method, table), "--thread-ranks",
+                     options.ranks]
             links = ["--rank-links", f"{rate}:{options.latency}"]
             expected, slowest = None, None
             for name, mode in modes_of(options, method).items():
@@ -65,7 +41,7 @@ def run(options, work):
                                                   "--json"))
                 run_hearth.call(options.hearth, "train", *words, *mode, *links, "--out", out)
                 _, fastest, sent = ranks_predicted.executed(out)
-                losses = losses_of(out)
+                losses = domain_runs.losses_of(out)
                 expected, slowest = expected or losses, slowest or fastest
                 if losses != expected and name != "wired":
                     raise SystemExit(f"bench: {name} has other losses than ep")
@@ -75,13 +51,44 @@ def run(options, work):
                       f"{plan['time_s'] / fastest:20.3f} {slowest / fastest:10.2f}", flush=True)
 
 
+def run(options, work):
+    asked = options.micro_batches
+    for place in options.on:
+        options.micro_batches = asked
+        own = work / place
+        own.mkdir(exist_ok=True)
+        if place == "threads":
+            on_threads(options, own)
+        elif place == "table-5":
+            domains_lab.table_5(options, own)
+        else:
+            domains_lab.on_lab(options, own, place)
+
+
+def numbers(text):
+    return [float(each) for each in text.split(",")]
+
+
+def places(text):
+    known = ["threads", *domains_lab.PER_HOST, "table-5"]
+    for place in text.split(","):
+        if place not in known:
+            raise argparse.ArgumentTypeError(f"expected {', '.join(known)}, found '{place}'")
+    return text.split(",")
+
+
 def main():
     parser = argparse.ArgumentParser(add_help=False)
     parser.add_argument("--hearth", required=True)
+    parser.add_argument("--on", type=places, default=["threads"])
     parser.add_argument("--ranks", type=int, default=4)
-    parser.add_argument("--micro-batches", type=int, default=16)
+    parser.add_argument("--micro-batches", type=int)
     parser.add_argument("--rates", type=lambda text: text.split(","), default=["4M", "10M", "40M"])
     parser.add_argument("--latency", default="200us")
+    parser.add_argument("--gbit", type=numbers, default=[1, 2.5, 10])
+    parser.add_argument("--scale", type=float, default=40)
+    parser.add_argument("--links", choices=["known", "measured"], default="known")
+    parser.add_argument("--rows-mb", type=numbers, default=[24, 48, 96, 192])
     parser.add_argument("--steps", type=int, default=4)
     parser.add_argument("--pace", type=float, default=1)
     parser.add_argument("--work")

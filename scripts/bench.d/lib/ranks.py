@@ -32,9 +32,10 @@ def median(seconds):
     return statistics.median(seconds[1:])
 
 
-def in_lab(options, rate, words):
+def in_lab(options, rate, words, per_host=1):
     lab = HERE.parents[1] / "cluster_lab"
-    done = subprocess.run([lab, str(options.ranks), "--rate", rate, "--", *map(str, words)],
+    done = subprocess.run([lab, str(options.ranks), "--ranks-per-host", str(per_host), "--rate",
+                           rate, "--", *map(str, words)],
                           capture_output=True, text=True, stdin=subprocess.DEVNULL)
     if done.returncode == 77:
         sys.exit("bench: no right to make network namespaces")

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/json.h"
+#include "base/sanitized.h"
 #include "support/program.h"
 #include "support/temporary_directory.h"
 #include "support/test_paths.h"
@@ -160,7 +161,7 @@ double step_s(const Json& rows, const std::string& policy) {
 TEST_CASE("simulate step: rows of all policies, the same in every run") {
   const std::vector<std::string> words{"--shape", "S-8", "--gpus", "2", "--skew", "0.6", "--json"};
   const Json rows = rows_of(words);
-  CHECK(rows.dump() == rows_of(words).dump());
+  if (!kSanitized) CHECK(rows.dump() == rows_of(words).dump());
   REQUIRE(rows.as_array().size() == 4);
   for (const Json& row : rows.as_array()) {
     INFO(row.dump());
@@ -183,6 +184,7 @@ TEST_CASE("simulate step: rows of all policies, the same in every run") {
 }
 
 TEST_CASE("simulate step: what changes a step, changes its time") {
+  if (kSanitized) SKIP("eight steps of 64 layers, for minutes");
   const auto time = [](std::vector<std::string> more, const std::string& policy) {
     std::vector<std::string> words{"--shape", "S-8", "--gpus", "2", "--policy", policy, "--json"};
     if (std::ranges::find(more, "--skew") == more.end()) more.insert(more.end(), {"--skew", "0.6"});
@@ -219,8 +221,10 @@ TEST_CASE("simulate step: without updates, and with little memory") {
   };
   const double usual = step_s(rows_of(words), "mobius");
   CHECK(step_s(rows_of(with({"--updates", "off"})), "mobius") < 0.99 * usual);
-  CHECK(step_s(rows_of(with({"--updates", "on"})), "mobius") == usual);
-  CHECK(step_s(rows_of(with({"--gpu-memory", "3G"})), "mobius") > 1.01 * usual);
+  if (!kSanitized) {
+    CHECK(step_s(rows_of(with({"--updates", "on"})), "mobius") == usual);
+    CHECK(step_s(rows_of(with({"--gpu-memory", "3G"})), "mobius") > 1.01 * usual);
+  }
   const ProgramResult told = step(with({"--gpu-memory", "10M"}));
   CHECK(told.exit_code == 2);
   CHECK(told.err.find("does not fit 2 GPUs of 0.01 GB") != std::string::npos);

@@ -9,6 +9,7 @@
 #include "base/error_format.h"
 #include "base/number_list.h"
 #include "base/setting.h"
+#include "budget/ep_beside.h"
 #include "budget/placement_plan.h"
 #include "budget/plan_fit.h"
 #include "budget/role_times.h"
@@ -177,6 +178,7 @@ void choose_zebra(PlacedModel& model, PlanRequest& request, const StepWork& work
     if (config.expert_shift) require_room(model, request, others.lack);
     return;
   }
+  const PlanRequest asked = request;
   const PlanRequest scheduled = request.scheduled_as(*model.plan.train);
   if (config.expert_shift) require_room(model, scheduled, others.lack);
   model.zebra = roles_of(model, request, others.speeds);
@@ -216,6 +218,8 @@ void choose_zebra(PlacedModel& model, PlanRequest& request, const StepWork& work
   forecast.theorem_1_s = simulate_zebra(forecast.times, theorem_1, forecast.shift).time_s;
   forecast.unshifted_s = simulate_zebra(forecast.times, theorem_1).time_s;
   forecast.theorem = check_theorem_1(forecast.times, forecast.shift);
+  forecast.ep = ep_beside(model, asked, work);
+  if (forecast.ep) forecast.ep->zebra_s = predict(model, work, std::nullopt).step.time_s;
   set_forecast(model, std::move(forecast));
 }
 
@@ -247,6 +251,19 @@ JsonArray tables_json(const ZebraRoles& roles) {
                                   {"digest", speed.costs.table->digest().hex()}});
   }
   return ranks;
+}
+
+/// By how much ep must be faster to be said so.
+constexpr double kFasterEp = 0.01;
+
+std::string ep_line(const PlacedModel& model, const EpBeside& ep) {
+  std::string text = spelled(Setting::parallel, "ep");
+  if (ep.shards != model.plan.shards.shards) {
+    text += " " + spelled(Setting::logical_shards, std::to_string(ep.shards));
+  }
+  const bool faster = ep.step_s < ep.zebra_s * (1 - kFasterEp);
+  return fmt::format("{} {} on these ranks, simulated: {:.3g} s per step instead of {:.3g} s", text,
+                     faster ? "would be faster" : "would not be faster", ep.step_s, ep.zebra_s);
 }
 
 std::string less_text(double before, double after) {
@@ -290,6 +307,7 @@ std::vector<std::string> zebra_lines(const PlacedModel& model) {
       "simulated group: attention ranks compute {:.0f} % of the time, expert ranks {:.0f} %",
       100 * forecast->run.attention_s / forecast->run.time_s,
       100 * forecast->run.experts_s / forecast->run.time_s));
+  if (forecast->ep) lines.push_back(ep_line(model, *forecast->ep));
   if (forecast->theorem.holds()) {
     lines.emplace_back("Theorem 1 holds: no order of attention and experts is faster");
     return lines;
@@ -324,9 +342,11 @@ void add_zebra_json(const PlacedModel& model, Json& plan) {
   JsonArray fails;
   for (const std::string& text : forecast.theorem.fails) fails.emplace_back(text);
   plan["theorem_1"] = JsonObject{{"holds", forecast.theorem.holds()}, {"fails", std::move(fails)}};
+  const std::optional<EpBeside>& ep = forecast.ep;
   plan["zebra"] = JsonObject{{"group_s", forecast.run.time_s},
                              {"theorem_1_s", forecast.theorem_1_s},
                              {"unshifted_s", forecast.unshifted_s},
+                             {"ep_s", ep ? Json(ep->step_s) : Json()},
                              {"order", order_json(model.plan.train->zebra_order)},
                              {"rank_costs", tables_json(*model.zebra)},
                              {"attention", forecast.run.attention_s / forecast.run.time_s},

@@ -1,4 +1,5 @@
 // Zebra on ranks that are not alike (--rank-devices): their cost tables and their memory in the plan.
+#include <algorithm>
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <numeric>
@@ -145,6 +146,44 @@ TEST_CASE("zebra ranks: NUMA nodes of one machine") {
   two.rank_devices = {{0, 0, "host:0"}, {1, 1, "host:1"}};
   two.devices = "host:0";
   CHECK(f.bits_of(two) == expected);
+}
+
+TEST_CASE("zebra ranks: the plan says what ep would take on the same ranks") {
+  UnequalRanks f;
+  const std::string fast = f.at("fast"), slow = f.at("slow");
+  const auto says = [](const PlannedRun& run, const std::string& part) {
+    const std::vector<std::string> lines = zebra_lines(run.model);
+    return std::ranges::any_of(
+        lines, [&](const std::string& line) { return line.find(part) != std::string::npos; });
+  };
+  const auto ep_of = [](const PlannedRun& run) {
+    const Json plan = plan_json(run.model, run.times, run.model.plan.places);
+    return *plan.find("zebra")->find("ep_s");
+  };
+  TrainConfig uneven = f.with({fast, fast, slow, slow});
+  const auto apart = f.planned(uneven);
+  CHECK(says(*apart, "--parallel ep --logical-shards 4 would not be faster on these ranks"));
+  // The plan of such a run, if all ranks are as slow as the slowest: all wait for it.
+  TrainConfig even = f.with({slow, slow, slow, slow});
+  even.parallel = "ep";
+  even.attention_ranks = 0;
+  even.logical_shards = 4;
+  const auto ep = f.planned(even);
+  CHECK(ep_of(*apart).as_double() == Catch::Approx(ep->times.step.time_s).epsilon(0.01));
+  CHECK(ep_of(*apart).as_double() > apart->times.step.time_s);
+
+  // Without experts that move, equal ranks of zebra wait for each other.
+  TrainConfig alike = f.with({fast, fast, fast, fast});
+  alike.expert_shift = std::vector<int32_t>();
+  const auto equal = f.planned(alike);
+  CHECK(says(*equal, "--parallel ep --logical-shards 4 would be faster on these ranks"));
+  CHECK(ep_of(*equal).as_double() < equal->times.step.time_s);
+
+  uneven.grad_accum = 6;  // not four equal parts
+  uneven.group = 3;
+  const auto none = f.planned(uneven);
+  CHECK(ep_of(*none).is_null());
+  CHECK_FALSE(says(*none, "--parallel ep"));
 }
 
 TEST_CASE("zebra ranks: a warning where the first ranks are not the fastest") {

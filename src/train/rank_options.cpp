@@ -33,10 +33,13 @@ std::string divisors_of(int64_t n) {
   return listed(divisors);
 }
 
-/// The numbers of attention ranks that go with so many ranks, and with shards that they divide.
-std::string attention_ranks_of(int64_t ranks, int64_t shards) {
+/// The numbers of attention ranks that go with the ranks and leave at most so many for the experts. They
+/// divide the logical shards, or what may become these.
+std::string attention_ranks_of(const TrainConfig& config, int64_t most_left) {
+  const int64_t ranks = config.ranks();
+  const int64_t shards = config.logical_shards.value_or(config.grad_accum);
   std::vector<int64_t> fit;
-  for (int64_t m = 1; m < ranks; ++m) {
+  for (int64_t m = std::max<int64_t>(1, ranks - most_left); m < ranks; ++m) {
     const int64_t n = ranks - m;
     if ((m % n == 0 || n % m == 0) && shards % m == 0) fit.push_back(m);
   }
@@ -90,7 +93,7 @@ void require_ranks(const TrainConfig& config, const RunDevices& devices) {
     throw usage_error("{}: of {} ranks, {}; {} would do", of_attention, ranks,
                       experts < 1 ? "some must be left for the experts"
                                   : "their number must divide that of the others, or the reverse",
-                      attention_ranks_of(ranks, config.grad_accum));
+                      attention_ranks_of(config, ranks));
   }
   const std::string sharing = spelled(Setting::expert_ranks, std::to_string(config.expert_ranks));
   if (config.expert_ranks > 0 && config.parallel != "ep" && !is_zebra) {
@@ -115,15 +118,14 @@ void require_ranks(const TrainConfig& config, const RunDevices& devices) {
                                         : given;
     throw usage_error("{}: does not divide the micro-batches of a step, {}; {} would do", what,
                       spelled(Setting::grad_accum, std::to_string(config.grad_accum)),
-                      is_zebra && !config.logical_shards
-                          ? attention_ranks_of(ranks, config.grad_accum)
-                          : divisors_of(config.grad_accum));
+                      is_zebra && !config.logical_shards ? attention_ranks_of(config, ranks)
+                                                         : divisors_of(config.grad_accum));
   }
   if (shards % config.computing_ranks() != 0) {
     throw usage_error("{}: does not divide the logical shards, {}; {} would do",
                       is_zebra ? of_attention : given,
                       spelled(Setting::logical_shards, std::to_string(shards)),
-                      is_zebra ? attention_ranks_of(ranks, shards) : divisors_of(shards));
+                      is_zebra ? attention_ranks_of(config, ranks) : divisors_of(shards));
   }
   const bool experts_apart = devices.of_model.hot && config.parallel != "dp";
   if (ranks > 1 && experts_apart) {
@@ -154,11 +156,12 @@ void require_expert_ranks(const TrainConfig& config, const ModelSpec& spec) {
   if (config.parallel == "hybrid-ep") return;  // require_domains
   const int64_t shared = config.shared_experts() - config.attention_ranks / config.zebra_groups();
   if (config.attention_ranks > 0 && shared > std::max<int64_t>(0, spec.experts)) {
+    const std::string fit =
+        config.zebra_groups() == 1 ? attention_ranks_of(config, spec.experts) : "";
     throw usage_error(
-        "{}: a layer has {} experts, fewer than the {} ranks that are left for them; use fewer "
-        "ranks",
+        "{}: a layer has {} experts, fewer than the {} ranks that are left for them; {}",
         spelled(Setting::attention_ranks, std::to_string(config.attention_ranks)), spec.experts,
-        shared);
+        shared, fit.empty() ? "use fewer ranks" : fit + " would do");
   }
   if (shared <= std::max<int64_t>(1, spec.experts)) return;
   if (spec.experts == 0) {

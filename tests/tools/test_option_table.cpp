@@ -7,6 +7,7 @@
 #include <set>
 #include <sstream>
 
+#include "base/numbers.h"
 #include "commands/command_line.h"
 #include "commands/help.h"
 #include "device/device_list.h"
@@ -342,6 +343,7 @@ TEST_CASE("help shows every option of a command with unit, default and range") {
       const std::string text = help.substr(begin, help.find("\n  --", begin + 1) - begin);
       CHECK((text.find("default") != std::string::npos ||
              text.find("required") != std::string::npos));
+      CHECK_FALSE(parse_count(option.value.range));  // one number is no range
     }
     for (const LaterOption& later : later_options()) {
       CHECK(help.find("--" + later.name + " ") == std::string::npos);

@@ -237,6 +237,11 @@ TEST_CASE("zebra: what does not go together is refused") {
     c.thread_ranks = 5;
     c.attention_ranks = 2;
   });
+  refused("; 1 would do", [](TrainConfig& c) {  // 4 of 5 go with the ranks, not with the shards
+    c.thread_ranks = 5;
+    c.attention_ranks = 2;
+    c.logical_shards = 2;
+  });
   refused("does not divide the logical shards", [](TrainConfig& c) { c.attention_ranks = 3; });
   refused("1 and 2 would do", [](TrainConfig& c) {  // 3 of 4 do not divide 8
     c.attention_ranks = 3;
@@ -246,9 +251,14 @@ TEST_CASE("zebra: what does not go together is refused") {
           [](TrainConfig& c) { c.expert_ranks = 3; });
   refused("; 1 and 2 would do", [](TrainConfig& c) { c.expert_ranks = 3; });
   refused("needs several ranks", [](TrainConfig& c) { c.thread_ranks = 1; });
-  refused("fewer than the 7 ranks", [](TrainConfig& c) {
+  refused("fewer than the 7 ranks that are left for them; 2 and 4 would do", [](TrainConfig& c) {
     c.thread_ranks = 8;
     c.attention_ranks = 1;
+  });
+  refused("fewer than the 7 ranks that are left for them; use fewer ranks", [](TrainConfig& c) {
+    c.thread_ranks = 8;
+    c.attention_ranks = 1;
+    c.logical_shards = 1;
   });
 }
 

@@ -14,7 +14,7 @@
 namespace hearth {
 
 OptionValue logical_shards_value() {
-  return {OptionKind::integer, "N", "1",
+  return {OptionKind::integer, "N", "at least 1",
           single([](Options& options, const std::string& text) -> Problem {
             const auto value = parse_count(text);
             if (!value || *value < 1) return unexpected("a whole number, at least 1", text);

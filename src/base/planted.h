@@ -9,6 +9,7 @@
 //   content-not-compared, option-change-ignored          content that a resume compares
 //   update-does-not-wait, save-takes-changed-memory      waits that keep a save consistent
 //   ranks-share-no-disk                                  thread ranks save and load as those of other hosts
+//   rank-stops-at-start                                  a process stops itself before it meets the others
 #pragma once
 
 #include <string_view>

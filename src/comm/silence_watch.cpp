@@ -14,7 +14,7 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 }  // namespace
 
 void SilenceWatch::set_limit(double silence_s, double now) {
-  if (silence_s_ == 0) {
+  if (silence_s_ == 0 || silence_s < silence_s_) {  // signs came less often until now
     for (double& at : heard_at_) at = std::max(at, now);
   }
   looked_at_ = now;

@@ -12,7 +12,7 @@ class SilenceWatch {
  public:
   explicit SilenceWatch(int32_t ranks) : heard_at_(static_cast<size_t>(ranks)) {}
 
-  /// From the first limit on, each rank has the whole of it. 0: no limit.
+  /// From the first limit on, and from a shorter one, each rank has the whole of it. 0: no limit.
   void set_limit(double silence_s, double now);
   bool is_on() const { return silence_s_ > 0; }
   /// Seconds between two looks, such that no beat is late.

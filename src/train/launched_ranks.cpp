@@ -5,12 +5,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <optional>
 
 #include "base/error_format.h"
 #include "base/file_ops.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/planted.h"
 #include "base/setting.h"
 #include "comm/checking_world.h"
 #include "comm/device_world.h"
@@ -23,6 +25,9 @@
 namespace hearth {
 
 namespace {
+
+/// Seconds without a sign of life, until the option says how many.
+constexpr double kStartSilence = 20;
 
 /// The CPUs that this process may use, as the system numbers them.
 JsonArray own_cpus() {
@@ -118,10 +123,12 @@ LaunchedRanks::LaunchedRanks(const Launch& launch) {
         launch.ranks, world->size());
   }
   world_ = make_checking_world(std::move(world));
+  world_->watch(kStartSilence);
   team_ = std::make_unique<RankTeam>(*world_);
 }
 
 std::optional<RankEnding> LaunchedRanks::compare_start(const TrainConfig& config) {
+  if (planted("rank-stops-at-start")) std::raise(SIGSTOP);
   JsonObject fields;
   for (const TrainConfig::Recorded& option : config.recorded) {
     if (!option.of_rank) fields.emplace_back(option.name, option.value);

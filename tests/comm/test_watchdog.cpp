@@ -108,6 +108,22 @@ TEST_CASE("silence: a rank without a sign for longer than the limit") {
   CHECK(!watch.look(135));
 }
 
+TEST_CASE("silence: a shorter limit begins when it is set") {
+  SilenceWatch watch(2);
+  watch.set_limit(20, 100);  // beats come every 2.5 s
+  watch.heard(0, 102);
+  watch.heard(1, 100);
+  watch.set_limit(1, 102);
+  for (int tenths = 1; tenths <= 12; ++tenths) {
+    const double now = 102 + tenths / 10.0;
+    watch.heard(0, now);
+    const auto silent = watch.look(now);
+    INFO(now);
+    REQUIRE(silent.has_value() == (tenths > 10));
+    if (silent) CHECK(silent->rank == 1);
+  }
+}
+
 TEST_CASE("silence: of several silent ranks\\, the one that is silent for longest") {
   SilenceWatch watch(3);
   watch.set_limit(4, 0);

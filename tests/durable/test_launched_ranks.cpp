@@ -514,6 +514,24 @@ TEST_CASE("launched ranks: a stopped one is noticed") {
   CHECK(event.find("collective")->as_string().find(' ') != std::string::npos);
 }
 
+TEST_CASE("launched ranks: one that stops before the start is noticed", "[.long]") {
+  const Launched f;
+  const Words words = f.train("run", 2);
+  const Words stops{"-x", "HEARTH_PLANTED=rank-stops-at-start"};
+  Process process(test_launcher(), f.start({{2, {}, words}, {1, stops, words}, {1, {}, words}}));
+  const Ended ended = process.wait(60);
+  INFO(ended.err);
+  CHECK(ended.code == 6);
+  const Words lines = own_lines(ended);
+  CHECK(!lines.empty());
+  for (const std::string& line : lines) {
+    CHECK(line.starts_with("hearth: rank 2 (host "));
+    CHECK(line.find(") gave no sign of life for 2") != line.npos);
+  }
+  CHECK(process_of(f.tiny.d / "run", 2) == 0);
+  CHECK(file_info(f.tiny.d / "run").kind == FileKind::none);
+}
+
 // As srun does, where Open MPI's launcher ends the others by itself.
 TEST_CASE("launched ranks: all that are left name the one that died") {
   const Launched f;

@@ -50,19 +50,32 @@ struct ExpertRanks {
   /// The rows of the group's ranks are computed in rounds: in round r those of the rank r places
   /// behind this one in the ring. So every rank has one other rank's rows at a time, and in round 0
   /// its own. The roles are interleaved in the ring, so ranks with experts alone compute at the same
-  /// time: all in the same rounds, or each once in every few neighbouring rounds.
-  int32_t guest_of(int32_t round) const { return at_place(place_of(position) + round); }
+  /// time: all in the same rounds, or each once in every few neighbouring rounds. If as many ranks have
+  /// tokens as have experts alone, each role is a ring of its own, and in the later half of the rounds
+  /// both serve each other: then no round without experts is between two with experts.
+  int32_t guest_of(int32_t round) const {
+    if (!in_halves()) return at_place(place_of(position) + round);
+    return at_half(half(position) != round / attention_ranks, position + round);
+  }
   /// The round in which this rank computes the rows of `guest`.
   int32_t round_of(int32_t guest) const {
-    return (place_of(guest) - place_of(position) + ranks) % ranks;
+    if (!in_halves()) return (place_of(guest) - place_of(position) + ranks) % ranks;
+    const int32_t behind = (guest - position + ranks) % attention_ranks;
+    return behind + (half(guest) != half(position) ? attention_ranks : 0);
   }
   /// The rank that computes this one's rows while this one computes those of `guest`.
   int32_t host_of(int32_t guest) const {
-    return at_place(2 * place_of(position) - place_of(guest) + ranks);
+    if (!in_halves()) return at_place(2 * place_of(position) - place_of(guest) + ranks);
+    return at_half(half(guest), 2 * position - guest + ranks);
   }
   friend bool operator==(const ExpertRanks&, const ExpertRanks&) = default;
 
  private:
+  bool in_halves() const { return attention_ranks > 0 && 2 * attention_ranks == ranks; }
+  bool half(int32_t at) const { return at >= attention_ranks; }
+  int32_t at_half(bool second, int32_t number) const {
+    return number % attention_ranks + (second ? attention_ranks : 0);
+  }
   bool in_roles() const { return attention_ranks > 0 && attention_ranks < ranks; }
   /// Of the role with fewer ranks, or of attention, each rank is followed by its share of the others.
   bool attention_leads() const { return 2 * attention_ranks <= ranks; }

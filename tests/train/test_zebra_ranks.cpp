@@ -9,6 +9,7 @@
 #include "budget/rank_memory.h"
 #include "budget/role_times.h"
 #include "budget/zebra_choice.h"
+#include "support/spelled_as_flags.h"
 #include "train/planned_run.h"
 #include "train/ranks_fixture.h"
 
@@ -149,6 +150,7 @@ TEST_CASE("zebra ranks: NUMA nodes of one machine") {
 }
 
 TEST_CASE("zebra ranks: the plan says what ep would take on the same ranks") {
+  const SpelledAsFlags flags;
   UnequalRanks f;
   const std::string fast = f.at("fast"), slow = f.at("slow");
   const auto says = [](const PlannedRun& run, const std::string& part) {

@@ -60,6 +60,7 @@ std::string in_words(Setting setting) {
     case Setting::expert_shift: return "the experts that move";
     case Setting::levels: return "the levels of ranks";
     case Setting::domains: return "the expert domains";
+    case Setting::kept_layers: return "the layers whose experts are kept";
     case Setting::tokenizer: return "the tokenizer directory";
     case Setting::trace: return "the trace file";
     case Setting::train_on: return "the trained turns";

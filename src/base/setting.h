@@ -64,6 +64,7 @@ enum class Setting : uint8_t {
   expert_shift,
   levels,
   domains,
+  kept_layers,
   tokenizer,
   trace,
   train_on,

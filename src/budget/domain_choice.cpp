@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/number_list.h"
+#include "budget/fetched_layers.h"
 #include "plan/rank_costs.h"
 #include "runtime/shared_parameters.h"
 
@@ -52,7 +53,7 @@ double trained_elements(const ParameterTable& table, BlockId block) {
 
 }  // namespace
 
-void choose_domains(PlacedModel& model, PlanRequest& request, const StepWork& work) {
+void choose_domains(PlacedModel& model, PlanRequest& request, const StepWork& work, bool fetches) {
   if (request.shards.levels.empty() || !model.plan.train) return;
   const int32_t fewest = ExpertDomains(request.shards.levels).size();
   auto forecast = std::make_shared<DomainForecast>();
@@ -64,7 +65,9 @@ void choose_domains(PlacedModel& model, PlanRequest& request, const StepWork& wo
     if (domains.size() < fewest || domains.sharing() > model.opened->spec.experts) continue;
     PlanRequest again = request;
     again.shards.share(domains);
+    if (fetches) again.shards.fetched_from = -1;
     PlacedModel planned = replanned(model, again);
+    if (fetches) fetch_what_does_not_fit(planned, again);
     DomainForecast::Candidate candidate{sizes_of(domains.levels()), planned.plan.fits(), {}};
     if (candidate.fits && known) candidate.time_s = predict(planned, work, {}).step.time_s;
     const double time = candidate.time_s.value_or(0);
@@ -91,13 +94,21 @@ DomainVolumes domain_volumes(const PlacedModel& model, double tokens) {
   costs.owners = owners_of(model.table, shards);
   costs.weight_bytes = model.settings.compute == Compute::bf16 ? 2 : 4;
   const Owners& owners = costs.owners;
+  std::map<int32_t, double> fetches;  // in a step, by layer
+  for (const Task& task : model.plan.train->schedule.tasks) {
+    if (task.kind == TaskKind::fetch) ++fetches[task.layer];
+  }
   std::map<int32_t, double> shared;  // bytes of the shared expert that a rank sends, by layer
   for (BlockId block = 0; block < std::ssize(model.table.blocks()); ++block) {
     if (!is_of_expert(model.table, block)) continue;
     const double elements = trained_elements(model.table, block);
     const int32_t owner = owners.owner(block);
     for (const int32_t user : owners.users(block)) {
-      volumes.experts += user == owner ? 0 : given_bytes(costs, model.table, block);
+      if (user == owner) continue;
+      const bool fetched = is_fetched(model.table, owners, shards, block, user);
+      volumes.experts += fetched ? fetches[model.table.block(block).layer] *
+                                       fetched_bytes(costs, model.table, block)
+                                 : given_bytes(costs, model.table, block);
     }
     if (is_wired(costs, model.table, block)) {
       double& bytes = shared[model.table.block(block).layer];
@@ -143,6 +154,13 @@ std::vector<std::string> domain_lines(const PlacedModel& model) {
   std::vector<std::string> lines{
       fmt::format("expert domains: each expert is at {} of {} ranks ({})", domains.size(),
                   domains.ranks(), domains_text(model.plan.shards))};
+  if (const int32_t from = model.plan.shards.fetched_from; from >= 0) {
+    lines.push_back(
+        fmt::format("  ranks other than 0 keep experts that they own alone, in layers from {} on: "
+                    "the others are "
+                    "fetched before each use",
+                    from));
+  }
   if (!model.domains) return lines;
   for (const DomainForecast::Candidate& each : model.domains->candidates) {
     const std::string step = each.time_s ? fmt::format("a step takes {:.4g} s", *each.time_s)
@@ -160,6 +178,8 @@ void add_domains_json(const PlacedModel& model, double tokens, Json& plan) {
   if (levels.empty()) return;
   plan["levels"] = numbers_json(ranks_of(levels));
   plan["domains"] = numbers_json(sizes_of(levels));
+  if (const int32_t from = model.plan.shards.fetched_from; from >= 0)
+    plan["kept_layers"] = int64_t{from};
   plan["p"] = ExpertDomains(levels).travelling_share();
   const DomainVolumes volumes = domain_volumes(model, tokens);
   if (const ExpertWire& wire = model.plan.shards.wire; wire.compresses()) {

@@ -16,8 +16,9 @@ inline constexpr double kDomainGain = 1e-3;
 /// Of a run with `hybrid-ep`: plans each choice of domains for its levels, and takes the one whose
 /// simulated step is shortest among those that fit. Smaller domains stay unless larger ones save
 /// kDomainGain. If `model` does not fit, or no times are known, the smallest that fit are taken.
+/// With `fetches`, domains that do not fit may fetch experts (budget/fetched_layers.h).
 /// Afterwards `request` is what was planned. Of other runs nothing changes.
-void choose_domains(PlacedModel& model, PlanRequest& request, const StepWork& work);
+void choose_domains(PlacedModel& model, PlanRequest& request, const StepWork& work, bool fetches);
 
 /// Bytes of a step that a mean rank sends to others for routed experts.
 struct DomainVolumes {

@@ -12,6 +12,7 @@
 #include "budget/schedule_memory.h"
 #include "budget/waiting_inputs.h"
 #include "device/device_memory.h"
+#include "layers/fetched_experts.h"
 #include "plan/decisions/router_foresight.h"
 #include "plan/loader/slot_plan.h"
 #include "runtime/shared_parameters.h"
@@ -432,8 +433,8 @@ class PlanMaker {
              (request_.shards.group().divided() ? ", and its own experts alone" : "")});
   }
 
-  /// What differs between ranks, in the host's memory: copies of parameters, and gradients of other
-  /// ranks' rows.
+  /// What differs between ranks, in the host's memory: copies of parameters, experts that are fetched, and
+  /// gradients of other ranks' rows.
   uint64_t rank_bytes(const ParameterTable& table, const RankShards& shards) const {
     const auto is_reached = [&](Place at) {
       return subject_.places[static_cast<size_t>(at)].host_reaches;
@@ -442,6 +443,12 @@ class PlanMaker {
     for (const ParameterArena& arena : parameter_arenas(table, plan_.policy)) {
       if (is_reached(arena.place)) bytes += arena.bytes;
     }
+    size_t fetched = 0;  // of a layer
+    for (int32_t layer = 0; layer < subject_.spec.layers; ++layer) {
+      if (!subject_.spec.has_experts(layer)) continue;
+      fetched = std::max(fetched, fetched_bytes(table, layer, subject_.spec.experts, plan_.policy));
+    }
+    bytes += 2 * fetched;
     const std::vector<int32_t> guests = guest_gradients(shards);
     const auto times = static_cast<uint64_t>(std::accumulate(guests.begin(), guests.end(), 0));
     return bytes + (is_reached(guest_place(table, shards))

@@ -52,6 +52,7 @@ struct PlanRequest {
     same.shards.expert_shift = train.expert_shift;
     same.zebra_order = train.zebra_order;
     if (!train.levels.empty()) same.shards.share(ExpertDomains(train.levels));
+    same.shards.fetched_from = train.fetched_from;
     return same;
   }
 };

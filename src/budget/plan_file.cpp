@@ -107,6 +107,15 @@ class PlanFile {
     }
     return numbers;
   }
+  /// Nothing: the plan has all.
+  std::optional<int64_t> kept_layers() const {
+    const Json* const kept = plan_.find("kept_layers");
+    if (kept == nullptr) return std::nullopt;
+    if (!kept->is_signed() || kept->as_int() < 0) {
+      refuse("kept_layers: expected a whole number from 0");
+    }
+    return kept->as_int();
+  }
   /// Empty: that of Theorem 1.
   ZebraOrder zebra_order() const {
     const Json* const zebra = plan_.find("zebra");
@@ -316,6 +325,7 @@ TrainConfig as_planned(const TrainConfig& options) {
   }
   if (config.parallel == "hybrid-ep") {
     if (!config.domains) config.domains = file.of_levels("domains");
+    if (!config.kept_layers) config.kept_layers = file.kept_layers();
     if (config.levels.empty()) config.levels = file.of_levels("levels").value_or(config.levels);
   }
   return config;

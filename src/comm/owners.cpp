@@ -65,6 +65,21 @@ std::vector<BlockShare> shares_of_role(const RankShards& shards, int32_t positio
   return shares;
 }
 
+bool is_fetched(const ParameterTable& table, const Owners& owners, const RankShards& shards,
+                BlockId block, int32_t rank) {
+  const Block& of = table.block(block);
+  return of.kind == BlockKind::expert && shards.fetches(of.layer) && rank > 0 &&
+         owners.owner(block) != rank && owners.uses(block, rank);
+}
+
+bool is_sent(const ParameterTable& table, const Owners& owners, const RankShards& shards,
+             BlockId block) {
+  const std::vector<BlockShare>& shares = owners.shares(block);
+  return std::any_of(shares.begin(), shares.end(), [&](const BlockShare& share) {
+    return is_fetched(table, owners, shards, block, share.rank);
+  });
+}
+
 Owners choose_owners(int32_t shards, int32_t ranks, std::vector<OwnedBlock> blocks) {
   Owners owners;
   owners.shards = shards;

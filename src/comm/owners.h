@@ -53,6 +53,14 @@ struct OwnedBlock {
 /// ranks of the group (`zebra`).
 std::vector<BlockShare> shares_of_role(const RankShards& shards, int32_t position);
 
+/// Whether a rank keeps no weights of a block that it computes with: an expert that another rank owns,
+/// in a layer whose experts are fetched (RankShards::fetched_from).
+bool is_fetched(const ParameterTable& table, const Owners& owners, const RankShards& shards,
+                BlockId block, int32_t rank);
+/// Whether that holds of any rank.
+bool is_sent(const ParameterTable& table, const Owners& owners, const RankShards& shards,
+             BlockId block);
+
 /// Whole blocks, balanced by bytes. Blocks that one rank alone computes are that rank's. The others go
 /// layer by layer, the largest first, each to the rank with the fewest bytes of that layer among those
 /// that compute with it; of equals to the one with the fewest in all, then the first. So the gradients

@@ -110,18 +110,21 @@ void reduce_to_owners(Communicator& comm, CommLabel label, const OpSet& ops, Str
 }
 
 void give_to_users(Communicator& comm, CommLabel label, Stream& stream, const Owners& owners,
-                   std::span<const SharedCopy> copies) {
+                   std::span<const SharedCopy> copies, const KeepsBlock& keeps) {
   const int32_t rank = comm.rank();
+  const auto is_kept = [&](BlockId block, int32_t at) { return !keeps || keeps(block, at); };
   std::vector<Outgoing> to;
   std::vector<Incoming> from;
   for (const SharedCopy& shared : copies) {
     const int32_t owner = owners.owner(shared.block);
     if (owner != rank) {
-      if (owners.uses(shared.block, rank)) from.push_back({owner, write_of(flat(shared.copy))});
+      if (owners.uses(shared.block, rank) && is_kept(shared.block, rank))
+        from.push_back({owner, write_of(flat(shared.copy))});
       continue;
     }
     for (const int32_t user : owners.users(shared.block)) {
-      if (user != rank) to.push_back({user, read_of(flat(shared.copy))});
+      if (user != rank && is_kept(shared.block, user))
+        to.push_back({user, read_of(flat(shared.copy))});
     }
   }
   stream.synchronize();

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -48,9 +49,12 @@ struct SharedCopy {
   View copy = {};
 };
 
-/// From each owner to all ranks that compute with the block, once each. Raises PeerError.
+/// Whether a rank that computes with a block keeps weights of it. The same at all ranks; empty: all do.
+using KeepsBlock = std::function<bool(BlockId, int32_t rank)>;
+
+/// From each owner to all ranks that compute with the block and keep it, once each. Raises PeerError.
 void give_to_users(Communicator& comm, CommLabel label, Stream& stream, const Owners& owners,
-                   std::span<const SharedCopy> copies);
+                   std::span<const SharedCopy> copies, const KeepsBlock& keeps = {});
 
 /// Sums of squares, f64 [1, tensors], each known to the rank owner_of[tensor]: afterwards to all. The
 /// caller adds them in the order of the table. Raises PeerError.

@@ -35,6 +35,7 @@ std::string_view name_of(TaskKind kind) {
     case TaskKind::return_rows: return "return_rows";
     case TaskKind::gather: return "gather";
     case TaskKind::give: return "give";
+    case TaskKind::fetch: return "fetch";
     case TaskKind::copy: return "copy";
   }
   return "?";
@@ -270,6 +271,7 @@ const Body*& entry_of(TaskKind kind) {
     set(TaskKind::return_rows, return_rows_body());
     set(TaskKind::gather, gather_body());
     set(TaskKind::give, give_body());
+    set(TaskKind::fetch, fetch_body());
     return table;
   }();
   HEARTH_CHECK(kind != TaskKind::copy, "a copy has no body");

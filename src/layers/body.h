@@ -45,6 +45,7 @@ enum class TaskKind : uint8_t {
   return_rows,  // what became of these rows, back to where they came from
   gather,       // sums of squares of the gradients, to all ranks
   give,         // what updates of a layer wrote, to all ranks
+  fetch,        // weights of a layer's experts, from their owners to ranks that keep none
   copy          // one value from place to place; has no body
 };
 std::string_view name_of(TaskKind kind);
@@ -160,6 +161,7 @@ struct TaskShape {
   bool away = false;           // the task is at another place than the dense parts of its layer
   bool sums = false;  // places with experts of the layer return sums (RunSettings::partial_sums)
   ExpertRanks ranks = {};  // that share the experts
+  bool fetches = false;    // ranks fetch experts of the layer (layers/fetched_experts.h)
   TaskShare norm = {};     // of clip and gather the count alone: that of the host's places
   TaskShare update = {};
   int32_t layers = 1;  // of reduce and give: how many, from `layer` on
@@ -180,7 +182,8 @@ struct BatchShape {
 };
 
 /// A port with its buffer, which has room for the largest micro-batch. Of a task over several
-/// micro-batches: the buffer of the first; the next begins `stride` bytes behind it, and so on.
+/// micro-batches: the buffer of the first; the next begins `stride` bytes behind it, and so on. A value
+/// of a group has one buffer for all (ValueInfo::of_group).
 struct BoundPort {
   Port port;
   std::byte* data = nullptr;

@@ -6,6 +6,7 @@
 //
 // If ranks share the experts, a task computes the rank's own experts, for the rows of one rank: this one
 // or a guest. Gradients of each rank's rows are added up apart, as the tree of logical shards asks.
+#include "layers/fetched_experts.h"
 #include "layers/kinds.h"
 #include "layers/linear.h"
 #include "layers/split.h"
@@ -174,6 +175,7 @@ class ExpertsPart final : public Body {
                       .dtype = DType::i32,
                       .extra_rows = s.spec.experts + 1});
     }
+    add_fetched_port(s, Access::read, list);
     if (!s.part.all() && !s.part.guests) list.push_back(ports::split(s, Access::read));
     if (s.divides && s.away) list.push_back(ports::divided(Access::read));
     if (has_dropout(s.settings, s.pass)) {

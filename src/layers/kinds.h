@@ -36,6 +36,7 @@ const Body& send_rows_body();
 const Body& return_rows_body();
 const Body& gather_body();
 const Body& give_body();
+const Body& fetch_body();
 
 /// An empty list with room for `most` elements, in the task's memory for lists.
 template <class T>

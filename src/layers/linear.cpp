@@ -1,6 +1,7 @@
 #include "layers/linear.h"
 
 #include "base/random.h"
+#include "layers/fetched_experts.h"
 #include "layers/kinds.h"
 
 namespace hearth {
@@ -23,7 +24,10 @@ uint64_t dropout_key(double of_micro_batch, int32_t layer, Slot weight) {
 
 LinearView linear_of(const BodyContext& c, BlockId block, Slot weight, std::optional<Slot> bias,
                      Compute compute, ConstView rows, std::span<const uint64_t> keys) {
-  LinearView map = c.table.linear(block, weight, bias, compute);
+  LinearView map =
+      c.table.block(block).fetched
+          ? c.table.linear_with(fetched_weight(c, block, weight), block, weight, bias, compute)
+          : c.table.linear(block, weight, bias, compute);
   if (map.low_rank && has_dropout(c.settings, c.pass)) {
     const uint64_t key =
         keys.empty() ? dropout_key(c.scalar(Value::dropout_key), c.layer, weight) : 0;

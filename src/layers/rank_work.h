@@ -51,8 +51,13 @@ class RankWork {
   virtual void reduce(const OpSet& ops, Stream& stream, std::span<const BlockId> blocks) = 0;
   /// `norms`: f64, one per trained tensor, of which this rank knows those that it owns. Afterwards all.
   virtual void gather_norms(View norms) = 0;
-  /// Weights of trained blocks from their owners.
+  /// Weights of trained blocks from their owners, to ranks that keep them.
   virtual void give(Stream& stream, std::span<const BlockId> blocks) = 0;
+  /// Weights of a layer's experts from their owners, to ranks that keep none. `into`: where the tensors
+  /// go that this rank fetches, in table order (layers/fetched_experts.h). All ranks call it in one order
+  /// with the three before.
+  virtual void fetch(Stream& stream, std::span<const BlockId> experts,
+                     std::span<const View> into) = 0;
 };
 
 }  // namespace hearth

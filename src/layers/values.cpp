@@ -79,6 +79,7 @@ constexpr auto kInfo = [] {
   layer(Value::d_guest_rows, "d_guest_rows");
   layer(Value::d_guest_row_weight, "d_guest_row_weight");
   layer(Value::rows, "rows");
+  layer(Value::fetched_experts, "fetched_experts");
   layer(Value::gate, "gate");
   layer(Value::up, "up");
   layer(Value::expert_out, "expert_out");
@@ -138,8 +139,11 @@ constexpr auto kInfo = [] {
         Value::guest_weight, Value::d_guest_rows, Value::d_guest_row_weight, Value::normed_there}) {
     table[static_cast<size_t>(v)].of_part = true;
   }
-  table[static_cast<size_t>(Value::divided_weights)].of_group = true;
-  table[static_cast<size_t>(Value::divided_gradient)].of_group = true;
+  for (const Value v : {Value::divided_weights, Value::divided_gradient}) {
+    table[static_cast<size_t>(v)].of_group = true;
+    table[static_cast<size_t>(v)].of_columns = true;
+  }
+  table[static_cast<size_t>(Value::fetched_experts)].of_group = true;
   return table;
 }();
 

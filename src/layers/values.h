@@ -72,10 +72,11 @@ enum class Value : uint8_t {
   guest_offsets,  // i32 [G * (E' + 1)] of ranks: the rows that rank g sends to this rank's E' experts
   guest_keys,     // f64 [G]: dropout_key of each rank of the group
   rows,           // [R, H] tokens in expert order; only if ranks share the experts
-  gate,           // [R, I] of the experts, before silu
-  up,             // [R, I] of the experts
-  expert_out,     // [R, H]
-  expert_sum,     // [T, H] of a place: the weighted sum of its part of expert_out
+  fetched_experts,  // weights that another rank sends (layers/fetched_experts.h)
+  gate,             // [R, I] of the experts, before silu
+  up,               // [R, I] of the experts
+  expert_out,       // [R, H]
+  expert_sum,       // [T, H] of a place: the weighted sum of its part of expert_out
   // Of another rank's rows that this rank computes (a part of that rank): what `rows`, `route_source`,
   // `gate`, `up` and `expert_out` are of its own. At most R rows, from the first on.
   guest_rows,
@@ -138,14 +139,13 @@ enum class Scope : uint8_t { layer, micro_batch, step };
 struct ValueInfo {
   std::string_view name;
   Scope scope;
-  bool given = false;    // an input: filled before the step, not by a task
-  bool kept = false;     // a result: read after the step, so it is brought to the host
-  bool host = false;     // always on the host: bodies read it themselves
-  bool routed = false;   // a row per choice, by expert; parts of it can be at different places
-  bool of_part = false;  // each place that computes experts of the layer writes one of its own
-  bool of_group =
-      false;  // one for the micro-batches of a group: the latest. Its bytes are those of
-              // the columns that `divided` names
+  bool given = false;       // an input: filled before the step, not by a task
+  bool kept = false;        // a result: read after the step, so it is brought to the host
+  bool host = false;        // always on the host: bodies read it themselves
+  bool routed = false;      // a row per choice, by expert; parts of it can be at different places
+  bool of_part = false;     // each place that computes experts of the layer writes one of its own
+  bool of_group = false;    // one for the micro-batches of a group: the latest
+  bool of_columns = false;  // its bytes are those of the columns that `divided` names
 };
 const ValueInfo& info_of(Value value);
 

@@ -23,18 +23,23 @@ bool is_of_expert(const ParameterTable& table, TensorId id) {
   return table.block(table.tensor(id).block).kind == BlockKind::expert;
 }
 
+bool has_working_copy(const ParameterTable& table, TensorId id, const CopyPolicy& policy) {
+  return (policy.compute == Compute::bf16 && enters_products(table, id)) ||
+         (policy.wired && is_of_expert(table, id));
+}
+
 bool needs_copy(const ParameterTable& table, TensorId id, CopyRole role, const CopyPolicy& policy) {
-  if (!table.is_present(id)) return false;
   const bool trained = policy.training && table.tensor(id).trainable;
+  const Block& block = table.block(table.tensor(id).block);
+  if (block.fetched) return block.present && trained && role == CopyRole::gradient;
+  if (!block.present) return false;
   switch (role) {
     case CopyRole::stored: return !trained;
-    case CopyRole::working:
-      return trained && ((policy.compute == Compute::bf16 && enters_products(table, id)) ||
-                         (policy.wired && is_of_expert(table, id)));
+    case CopyRole::working: return trained && has_working_copy(table, id, policy);
     case CopyRole::master:
     case CopyRole::gradient: return trained;
     case CopyRole::moment1:
-    case CopyRole::moment2: return trained && table.block(table.tensor(id).block).owned;
+    case CopyRole::moment2: return trained && block.owned;
   }
   return false;
 }
@@ -101,6 +106,14 @@ std::optional<DType> copy_type(const ParameterTable& table, TensorId id, CopyRol
                                const CopyPolicy& policy) {
   if (!needs_copy(table, id, role, policy)) return std::nullopt;
   return type_of(table, id, role, policy);
+}
+
+DType read_type(const ParameterTable& table, TensorId id, const CopyPolicy& policy) {
+  if (!policy.training || !table.tensor(id).trainable) {
+    return type_of(table, id, CopyRole::stored, policy);
+  }
+  const bool working = has_working_copy(table, id, policy);
+  return type_of(table, id, working ? CopyRole::working : CopyRole::master, policy);
 }
 
 size_t parameter_bytes(const ParameterTable& table, TensorId id, const CopyPolicy& policy) {

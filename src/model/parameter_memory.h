@@ -17,7 +17,7 @@ namespace hearth {
 /// tensor that enters products. All other tensors have one copy, as stored; with bf16 compute, those
 /// of f32 that enter products are rounded. Of several ranks, those that do not update a block keep no
 /// moments of it (Block::owned), and those that do not compute with it either keep no copy
-/// (Block::present). With `wired`, each trained tensor of an expert has a working copy in any case: what
+/// (Block::present), or the gradient alone (Block::fetched). With `wired`, each trained tensor of an expert has a working copy in any case: what
 /// ranks compute with is not its master (--wire-consistent).
 struct CopyPolicy {
   bool training = false;
@@ -29,6 +29,9 @@ struct CopyPolicy {
 /// The type of a copy of a tensor; nullopt if a run does not keep that copy.
 std::optional<DType> copy_type(const ParameterTable& table, TensorId id, CopyRole role,
                                const CopyPolicy& policy);
+
+/// The type in which products read a tensor, whether or not this rank keeps copies of it.
+DType read_type(const ParameterTable& table, TensorId id, const CopyPolicy& policy);
 
 /// An arena holds its tensors in table order, each at a multiple of this many elements, whatever
 /// the type. So neighbours form runs with the same layout in all arenas.

@@ -160,8 +160,13 @@ LinearView ParameterTable::linear(BlockId block_id, Slot weight_slot, std::optio
                                   Compute compute) const {
   const auto id = find_slot(block_id, weight_slot);
   HEARTH_CHECK(id.has_value(), "parameter table: block without the asked weight");
+  return linear_with(weight(*id), block_id, weight_slot, bias, compute);
+}
+
+LinearView ParameterTable::linear_with(ConstView weight_view, BlockId block_id, Slot weight_slot,
+                                       std::optional<Slot> bias, Compute compute) const {
   LinearView linear;
-  linear.weight = weight(*id);
+  linear.weight = weight_view;
   linear.compute = compute;
   if (bias) {
     if (const auto b = find_slot(block_id, *bias)) linear.bias = weight(*b);

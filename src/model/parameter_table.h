@@ -72,6 +72,9 @@ struct Block {
   Place place = kHostPlace;  // of all copies of its tensors; set before planning
   bool owned = true;         // by this rank, which updates and saves it; set before planning
   bool present = true;       // on this rank; if not, no copies of its tensors; set before planning
+  /// This rank computes with it, but keeps no weights of it: they come from another rank before each use
+  /// (layers/fetched_experts.h). Set before planning.
+  bool fetched = false;
 };
 
 /// What a copy is for. `stored`: in the checkpoint's type (frozen tensors, reading). `master`: the
@@ -161,6 +164,9 @@ class ParameterTable {
   ConstView weight(TensorId id) const;
   /// The weight of a slot as a linear map, with its bias and low-rank pair if present.
   LinearView linear(BlockId block, Slot weight, std::optional<Slot> bias, Compute compute) const;
+  /// The same with a weight that lies elsewhere.
+  LinearView linear_with(ConstView weight, BlockId block, Slot slot, std::optional<Slot> bias,
+                         Compute compute) const;
   /// Where the gradients of the parts of `linear` go.
   LinearGradient linear_gradient(BlockId block, Slot weight, std::optional<Slot> bias) const;
   /// The head's weight; the embedding's table if tied.
@@ -173,7 +179,12 @@ class ParameterTable {
   void set_place(BlockId id, Place place) { blocks_[static_cast<size_t>(id)].place = place; }
   void set_owned(BlockId id, bool owned) { blocks_[static_cast<size_t>(id)].owned = owned; }
   void set_present(BlockId id, bool present) { blocks_[static_cast<size_t>(id)].present = present; }
-  bool is_present(TensorId id) const { return block(tensor(id).block).present; }
+  void set_fetched(BlockId id, bool fetched) { blocks_[static_cast<size_t>(id)].fetched = fetched; }
+  /// Whether this rank keeps weights of a tensor.
+  bool is_present(TensorId id) const {
+    const Block& of = block(tensor(id).block);
+    return of.present && !of.fetched;
+  }
   /// The place of a tensor and all its copies.
   Place place(TensorId id) const { return block(tensor(id).block).place; }
   /// Accesses the bytes of copies at any place. Without `set_memory`, only those on the host.

@@ -43,7 +43,7 @@ LinkRate link_alone(const Schedule& schedule, const Route& route,
 
 /// What a copy carries for so many tokens. Rows count as evenly spread over the experts.
 double copied_bytes(const Task& copy, double tokens, const ModelSpec& spec) {
-  if (info_of(copy.uses.front().port.value).of_group) return 0;  // nothing is divided
+  if (info_of(copy.uses.front().port.value).of_columns) return 0;  // nothing is divided
   return share_of_experts(copy, spec) * bytes_of(copy.uses.front().port, tokens);
 }
 

@@ -41,6 +41,7 @@ constexpr KindCosts kind_costs(TaskKind kind) {
     case TaskKind::send_counts:
     case TaskKind::send_rows:
     case TaskKind::return_rows: return {.in_tables = false, .talks = true};
+    case TaskKind::fetch: return {.in_tables = false, .talks = true};
     case TaskKind::reduce:
     case TaskKind::gather:
     case TaskKind::give:

@@ -143,6 +143,18 @@ double given_bytes(const RankCosts& costs, const ParameterTable& table, BlockId 
   return is_wired(costs, table, block) ? dense / costs.shards.wire.ratios().front() : dense;
 }
 
+double fetched_bytes(const RankCosts& costs, const ParameterTable& table, BlockId block) {
+  double bytes = 0;
+  for (TensorId id = table.block(block).begin; id < table.block(block).end; ++id) {
+    const Tensor& t = table.tensor(id);
+    const bool stored = !t.trainable && costs.weight_bytes == sizeof(float);
+    const auto unit =
+        stored ? static_cast<double>(size_of(t.stored)) : static_cast<double>(costs.weight_bytes);
+    bytes += unit * static_cast<double>(t.size());
+  }
+  return bytes;
+}
+
 double shared_expert_elements(const Task& task, const RankCosts& costs,
                               const ParameterTable& table) {
   double elements = 0;
@@ -190,7 +202,13 @@ Traffic traffic_of(const Task& task, const RankCosts& costs, const ParameterTabl
         }
       } else if (task.kind == TaskKind::give) {
         for (const int32_t user : costs.owners.users(block)) {
+          if (is_fetched(table, costs.owners, costs.shards, block, user)) continue;
           traffic.add(owner, user, given_bytes(costs, table, block));
+        }
+      } else if (task.kind == TaskKind::fetch) {
+        for (const int32_t user : costs.owners.users(block)) {
+          if (!is_fetched(table, costs.owners, costs.shards, block, user)) continue;
+          traffic.add(owner, user, fetched_bytes(costs, table, block));
         }
       }
     }
@@ -231,7 +249,8 @@ double swept_bytes(const Task& task, const RankCosts& costs, const ParameterTabl
 
 double staged_seconds(const Schedule& schedule, const Task& task, const RankCosts& costs,
                       const ParameterTable& table, std::span<const LinkRates> links) {
-  if (task.kind != TaskKind::reduce && task.kind != TaskKind::give) return 0;
+  const bool fetches = task.kind == TaskKind::fetch;
+  if (task.kind != TaskKind::reduce && task.kind != TaskKind::give && !fetches) return 0;
   if (costs.shards.direct) return 0;
   double seconds = 0;
   const auto pass = [&](const LinkRate& link, double bytes) {
@@ -246,8 +265,15 @@ double staged_seconds(const Schedule& schedule, const Task& task, const RankCost
       const LinkRates& link = links[static_cast<size_t>(place)];
       const double elements = trained_elements(table, block);
       const bool owned = costs.owners.owner(block) == rank;
+      if (fetches) {  // what comes crosses the link to the device in a copy task
+        if (owned && is_sent(table, costs.owners, costs.shards, block)) {
+          pass(link.out, fetched_bytes(costs, table, block));
+        }
+        continue;
+      }
       if (task.kind == TaskKind::give) {
-        pass(owned ? link.out : link.in, static_cast<double>(costs.weight_bytes) * elements);
+        if (!table.block(block).fetched)
+          pass(owned ? link.out : link.in, static_cast<double>(costs.weight_bytes) * elements);
         continue;
       }
       for (const BlockShare& subtree : costs.owners.subtrees(block)) {

@@ -34,6 +34,8 @@ struct RoutedRows {
 };
 RoutedRows routed_rows(const ModelSpec& spec, double tokens);
 
+/// Bytes of a block's weights on their way to a rank that fetches them.
+double fetched_bytes(const RankCosts& costs, const ParameterTable& table, BlockId block);
 /// Whether a block's weights travel compressed. A layer's experts have equally many receivers.
 bool is_wired(const RankCosts& costs, const ParameterTable& table, BlockId block);
 /// Bytes of a block's weights on their way from its owner to one rank; compressed, those of the first

@@ -60,7 +60,7 @@ TaskDemand RoutedCosts::of_divided(const Task& task, const RoutedStep& step) con
 static bool is_for_divided(const Task& task) {
   return task.kind == TaskKind::pack || task.kind == TaskKind::divided ||
          task.kind == TaskKind::join ||
-         (task.kind == TaskKind::copy && info_of(task.uses.front().port.value).of_group);
+         (task.kind == TaskKind::copy && info_of(task.uses.front().port.value).of_columns);
 }
 
 std::vector<TaskDemand> RoutedCosts::demands(const RoutedStep& step) const {

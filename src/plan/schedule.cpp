@@ -61,7 +61,7 @@ std::vector<SchedulePlace> places_of_rank(size_t places, int32_t nodes, int32_t 
 }
 
 std::vector<Value> sizes_of_copy(Value value, const ExpertPart& part) {
-  if (info_of(value).of_group) return {Value::divided};
+  if (info_of(value).of_columns) return {Value::divided};
   if (part.all()) return {};
   if (part.away()) return {Value::route_offsets};
   if (part.guests) return {Value::guest_offsets};
@@ -110,21 +110,25 @@ void validate_places(const Schedule& s, const Task& task) {
 
 /// A task of several micro-batches has a use for each, port by port, at equal distances.
 void validate_rows(const Schedule& s, const Task& task) {
-  const auto count = static_cast<size_t>(std::max(1, task.rows.count()));
-  if (count == 1) return;
-  HEARTH_CHECK(task.uses.size() % count == 0, "schedule: a value of some micro-batches alone");
-  for (size_t use = 0; use < task.uses.size(); ++use) {
-    const size_t segment = use % count;
-    const auto buffer = [&](size_t of) -> const Buffer& {
-      return s.buffers[static_cast<size_t>(task.uses[use - segment + of].buffer)];
+  if (task.rows.count() <= 1) return;
+  size_t count = 0;
+  for (size_t first = 0; first < task.uses.size(); first += count) {
+    const Value value = task.uses[first].port.value;
+    count = task.uses_of(value);
+    HEARTH_CHECK(first + count <= task.uses.size(),
+                 "schedule: a value of some micro-batches alone");
+    const auto buffer = [&](size_t segment) -> const Buffer& {
+      return s.buffers[static_cast<size_t>(task.uses[first + segment].buffer)];
     };
-    const auto micro_batch = task.rows.begin + static_cast<int32_t>(segment);
-    HEARTH_CHECK(task.uses[use].port.value == task.uses[use - segment].port.value &&
-                     buffer(segment).micro_batch == micro_batch &&
-                     buffer(segment).address - buffer(0).address ==
-                         segment * (buffer(1).address - buffer(0).address),
-                 "schedule: micro-batches at unequal distances: " + describe(task) + ", " +
-                     std::string(info_of(task.uses[use].port.value).name));
+    for (size_t segment = 0; count > 1 && segment < count; ++segment) {
+      const auto micro_batch = task.rows.begin + static_cast<int32_t>(segment);
+      HEARTH_CHECK(task.uses[first + segment].port.value == value &&
+                       buffer(segment).micro_batch == micro_batch &&
+                       buffer(segment).address - buffer(0).address ==
+                           segment * (buffer(1).address - buffer(0).address),
+                   "schedule: micro-batches at unequal distances: " + describe(task) + ", " +
+                       std::string(info_of(value).name));
+    }
   }
 }
 

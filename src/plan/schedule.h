@@ -3,6 +3,7 @@
 // each other.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -74,10 +75,14 @@ struct Task {
   Phase phase = Phase::forward;
   int32_t layer = -1;
   RowRange rows = {};
-  ExpertPart part = {};         // of E and of copies of routed values, if the layer is divided
-  std::vector<BufferUse> uses;  // port by port, of each one for every micro-batch of `rows`
+  ExpertPart part = {};  // of E and of copies of routed values, if the layer is divided
+  /// Port by port, of each one for every micro-batch of `rows`; of a value of a group one in all.
+  std::vector<BufferUse> uses;
   std::vector<BlockUse> blocks;
   Work work;
+  size_t uses_of(Value value) const {
+    return info_of(value).of_group ? 1 : static_cast<size_t>(std::max(1, rows.count()));
+  }
 };
 
 /// Values on the host that a copy of a value reads to know its bytes, behind source and target. Of a part:

@@ -386,6 +386,7 @@ TaskShape ScheduleBuilder::shape_of(Phase phase, int32_t layer, Place place, Exp
   shape.norm.count = lanes_of_host();
   if (schedule_.pass == Pass::train && shape.moe()) {
     shape.ranks = input_.shards.experts(layer);
+    shape.fetches = input_.shards.fetches(layer);
   }
   if (input_.experts_apart(layer)) {
     shape.away =
@@ -455,6 +456,11 @@ void ScheduleBuilder::add_collective(TaskKind kind, const LayersTogether& layers
   shape.layers = layers.count;
   if (body_of(kind).blocks(shape).empty()) return;
   append(kind, shape, rows_of(-1), place);
+}
+
+void ScheduleBuilder::add_fetch(Phase phase, int32_t layer) {
+  const Place place = messages_place();
+  append(TaskKind::fetch, shape_of(phase, layer, place), rows_of(-1), place);
 }
 
 void ScheduleBuilder::add_guests(Phase phase, int32_t layer, RowRange rows, int32_t guest) {
@@ -578,7 +584,8 @@ void ScheduleBuilder::append(TaskKind kind, const TaskShape& shape, RowRange row
       (kind == TaskKind::decide || kind == TaskKind::foretell ||
        kind == TaskKind::pack);  // beside the host's experts, ahead of the device
   const bool is_collective = kind == TaskKind::reduce || kind == TaskKind::gather ||
-                             kind == TaskKind::give;  // in this order on all ranks
+                             kind == TaskKind::give ||
+                             kind == TaskKind::fetch;  // in this order on all ranks
   task.stream = stream_of(shape.place,
                           is_control      ? StreamUse::control
                           : is_collective ? StreamUse::collective
@@ -598,21 +605,23 @@ void ScheduleBuilder::append(TaskKind kind, const TaskShape& shape, RowRange row
       // Those of all ranks pass the host, wherever they are, unless they go directly.
       const bool decided =
           kind == TaskKind::experts || kind == TaskKind::pack || kind == TaskKind::join;
-      const bool either =
-          (decided && shape.decided) || kind == TaskKind::reduce || kind == TaskKind::give;
+      const bool either = (decided && shape.decided) || kind == TaskKind::reduce ||
+                          kind == TaskKind::give || kind == TaskKind::fetch;
       HEARTH_CHECK(at == shape.place || either,
                    "schedule: a block is at another place than its task: " + describe(task));
     }
   }
   std::vector<Port> ports = body.ports(shape);
-  const int32_t last = rows.none() ? 0 : rows.end;
-  for (int32_t m = rows.begin; m < last; ++m) {
+  const auto end_of = [&](const Port& port) {
+    return rows.begin + static_cast<int32_t>(task.uses_of(port.value));
+  };
+  for (int32_t m = rows.begin; m == rows.begin || m < rows.end; ++m) {
     for (const Port& port : ports) {
-      bring_for(port, key_of(port, task, m), task, for_place);
+      if (m < end_of(port)) bring_for(port, key_of(port, task, m), task, for_place);
     }
   }
   for (Port& port : ports) {
-    for (int32_t m = rows.begin; m < last; ++m) {
+    for (int32_t m = rows.begin; m < end_of(port); ++m) {
       const Key key = key_of(port, task, m);
       const bool part = is_part(key);
       if (std::get<3>(key) == kAway && port.access != Access::read) {
@@ -623,9 +632,8 @@ void ScheduleBuilder::append(TaskKind kind, const TaskShape& shape, RowRange row
       task.uses.push_back({buffer_of(port, key, place_of_value(port.value, shape.place)), port,
                            part ? task.part : ExpertPart{}});
     }
-    if (rows.count() > 1) {
-      join(std::span(task.uses).last(static_cast<size_t>(rows.count())));
-    }
+    const size_t uses = task.uses_of(port.value);
+    if (uses > 1) join(std::span(task.uses).last(uses));
   }
   const auto at = static_cast<size_t>(shape.place);
   ScratchNeed& scratch = is_collective ? schedule_.sums_scratch : schedule_.scratch[at];

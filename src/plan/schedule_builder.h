@@ -124,6 +124,8 @@ class ScheduleBuilder {
   /// Of several ranks: gradients or weights of neighbouring layers between them. Nothing if none of these
   /// layers is trained.
   void add_collective(TaskKind kind, const LayersTogether& layers);
+  /// Of several ranks: weights of a layer's experts, from their owners to ranks that keep none.
+  void add_fetch(Phase phase, int32_t layer);
   /// The experts of this rank for the rows of a rank of the group, where these experts are.
   void add_guests(Phase phase, int32_t layer, RowRange rows, int32_t guest);
   /// Appends experts tasks for every part, one a place, which together must have every expert once: at

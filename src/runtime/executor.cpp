@@ -192,8 +192,9 @@ struct Executor::Impl {
       const Task& task = s.tasks[t];
       by_stream[static_cast<size_t>(task.stream)].push_back(static_cast<TaskId>(t));
       std::vector<BoundPort>& bound = ports.emplace_back();
-      const auto count = static_cast<size_t>(std::max(1, task.rows.count()));
+      size_t count = 0;
       for (size_t use = 0; use < task.uses.size(); use += count) {
+        count = task.uses_of(task.uses[use].port.value);
         std::byte* const first = address(task.uses[use].buffer);
         const size_t stride =
             count == 1 ? 0 : static_cast<size_t>(address(task.uses[use + 1].buffer) - first);
@@ -232,7 +233,7 @@ struct Executor::Impl {
                                                          std::span<const BoundPort> bound,
                                                          int64_t tokens) const {
     const Port& port = bound[0].port;
-    if (info_of(port.value).of_group) {
+    if (info_of(port.value).of_columns) {
       const DividedView divided(ConstView(bound[2].data, DType::i32, DividedView::kSize, 1));
       const size_t bytes =
           divided.any()

@@ -127,6 +127,7 @@ void own_blocks(ParameterTable& table, const RankShards& shards) {
     const bool owned = owners.owner(block) == shards.rank;
     table.set_owned(block, owned);
     table.set_present(block, shards.rank == 0 || owners.uses(block, shards.rank));
+    table.set_fetched(block, is_fetched(table, owners, shards, block, shards.rank));
   }
 }
 
@@ -162,6 +163,20 @@ Place guest_place(const ParameterTable& table, const RankShards& shards) {
   return std::max(place, kHostPlace);
 }
 
+/// Of a fetch task: weights that this rank sends from a device.
+static size_t sent_through_host(const ParameterTable& table, const Owners& owners,
+                                const RankShards& shards, const Task& task, int32_t hosts) {
+  size_t bytes = 0;
+  for (const BlockId block : numbers_of(task.blocks)) {
+    const Block& of = table.block(block);
+    if (of.place < hosts || !of.owned || !is_sent(table, owners, shards, block)) continue;
+    for (TensorId id = of.begin; id < of.end; ++id) {
+      bytes += align_up(static_cast<size_t>(table.tensor(id).size()) * sizeof(float));
+    }
+  }
+  return bytes;
+}
+
 StagingNeed staging_bytes(const Schedule& schedule, const ParameterTable& table,
                           const RankShards& shards, int32_t hosts) {
   if (shards.ranks == 1) return {};
@@ -172,6 +187,9 @@ StagingNeed staging_bytes(const Schedule& schedule, const ParameterTable& table,
     most = std::max(most, wire.staging_bytes(table, layer, hosts));
   }
   for (const Task& task : schedule.tasks) {
+    if (task.kind == TaskKind::fetch) {
+      most = std::max(most, sent_through_host(table, owners, shards, task, hosts));
+    }
     if (task.kind != TaskKind::reduce && task.kind != TaskKind::give) continue;
     std::vector<SharedGradient> gradients;
     size_t of_devices = 0;
@@ -417,13 +435,14 @@ void SharedParameters::give(Stream& stream, std::span<const BlockId> blocks) {
   std::vector<std::pair<View, View>> staged;  // on the host, and where they go at a device
   std::vector<BlockId> staged_of;
   std::set<int32_t> wired;  // layers
+  const auto keeps = [&](BlockId block, int32_t rank) { return !fetches(block, rank); };
   size_t used = 0;
   for (const BlockId block : blocks) {
     if (wire_.has(block)) {
       wired.insert(table_.block(block).layer);
       continue;
     }
-    if (!uses(block)) continue;
+    if (!uses(block) || fetches(block, shards_.rank)) continue;
     for (const UpdateRun& run : update_runs(table_, block, block + 1)) {
       View copy = given_copy(run);
       if (passes_host(block)) {
@@ -443,10 +462,10 @@ void SharedParameters::give(Stream& stream, std::span<const BlockId> blocks) {
     }
   }
   if (shards_.direct) {
-    return give_to_users(*direct_all_.comm, next(direct_all_), stream, owners_, copies);
+    return give_to_users(*direct_all_.comm, next(direct_all_), stream, owners_, copies, keeps);
   }
   stage_.synchronize();
-  give_to_users(team_->comm(), team_->next(), stream, owners_, copies);
+  give_to_users(team_->comm(), team_->next(), stream, owners_, copies, keeps);
   for (size_t i = 0; i < staged.size(); ++i) {
     const auto& [on_host, copy] = staged[i];
     stage_.to_device(place_of(staged_of[i]), copy.raw(), on_host.data, copy.bytes(), staged_of[i],
@@ -454,6 +473,39 @@ void SharedParameters::give(Stream& stream, std::span<const BlockId> blocks) {
   }
   stage_.synchronize();
   for (const int32_t layer : wired) give_wired(layer);
+}
+
+void SharedParameters::fetch(Stream& stream, std::span<const BlockId> experts,
+                             std::span<const View> into) {
+  std::vector<Outgoing> to;
+  std::vector<Incoming> from;
+  size_t used = 0, come = 0;
+  for (const BlockId block : experts) {
+    const Block& of = table_.block(block);
+    for (TensorId id = of.begin; of.fetched && id < of.end; ++id) {
+      const View& here = into[come++];
+      from.push_back({owners_.owner(block), {static_cast<std::byte*>(here.raw()), here.bytes()}});
+    }
+    if (!of.owned || !is_sent(table_, owners_, shards_, block)) continue;
+    for (TensorId id = of.begin; id < of.end; ++id) {
+      ConstView weight = table_.weight(id);
+      if (passes_host(block)) {
+        std::byte* const on_host = room(weight.bytes(), used);
+        stage_.to_host(place_of(block), on_host, weight.data, weight.bytes(), block, false);
+        weight.data = on_host;
+      }
+      for (const int32_t user : owners_.users(block)) {
+        if (!fetches(block, user)) continue;
+        to.push_back({user, {static_cast<const std::byte*>(weight.data), weight.bytes()}});
+      }
+    }
+  }
+  HEARTH_CHECK(come == into.size(), "shared parameters: other experts are fetched");
+  if (!shards_.direct) stage_.synchronize();
+  stream.synchronize();
+  Communicator& comm = shards_.direct ? *direct_all_.comm : team_->comm();
+  const CommLabel label = shards_.direct ? next(direct_all_) : team_->next();
+  comm.wait_for(comm.transfer(label, std::move(to), std::move(from)));
 }
 
 void SharedParameters::repeat_give() {
@@ -529,7 +581,8 @@ void SharedParameters::spread() {
     Move move{block, owner, {}, {}, table_.tensor(id).size()};
     bool takes_part = shards_.rank == owner;
     for (int32_t rank = 0; rank < shards_.ranks; ++rank) {
-      if (rank == owner || (rank > 0 && !owners_.uses(block, rank))) continue;
+      if (rank == owner || fetches(block, rank)) continue;
+      if (rank > 0 && !owners_.uses(block, rank)) continue;
       move.to.push_back(rank);
       takes_part = takes_part || shards_.rank == rank;
     }

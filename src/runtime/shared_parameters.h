@@ -24,7 +24,8 @@ namespace hearth {
 /// their own; with all other blocks every rank does.
 Owners owners_of(const ParameterTable& table, const RankShards& shards);
 
-/// Tells a table which blocks this rank owns, and which it has copies of: those that it computes with.
+/// Tells a table which blocks this rank owns, which it has copies of, those that it computes with, and
+/// which of these it fetches before each use.
 /// Rank 0, which evaluates and writes the result, has all weights; moments are at owners alone.
 void own_blocks(ParameterTable& table, const RankShards& shards);
 
@@ -83,6 +84,7 @@ class SharedParameters : public RankWork {
   void reduce(const OpSet& ops, Stream& stream, std::span<const BlockId> blocks) override;
   void gather_norms(View norms) override;
   void give(Stream& stream, std::span<const BlockId> blocks) override;
+  void fetch(Stream& stream, std::span<const BlockId> experts, std::span<const View> into) override;
 
   const Owners& owners() const { return owners_; }
 
@@ -108,6 +110,10 @@ class SharedParameters : public RankWork {
   };
   bool owns(BlockId block) const { return owners_.owner(block) == shards_.rank; }
   bool uses(BlockId block) const { return owners_.uses(block, shards_.rank); }
+  /// Whether a rank has no weights of a block but while it uses them.
+  bool fetches(BlockId block, int32_t rank) const {
+    return is_fetched(table_, owners_, shards_, block, rank);
+  }
   std::vector<BlockId> trained_blocks() const;
   /// Of a block: what the shards of this rank, or of each rank of its group, have come to.
   std::vector<PartialSum> sums_of(const OpSet& ops, BlockId block) const;

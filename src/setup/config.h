@@ -131,6 +131,9 @@ struct TrainConfig : RunConfig, LoraConfig {
   std::vector<int32_t> levels = {};
   /// Of `hybrid-ep`, by level: the size of expert domains. Unset: what the plan chooses.
   std::optional<std::vector<int32_t>> domains = {};
+  /// Of `hybrid-ep`: the first layers, whose experts every rank keeps that computes with them; those of the
+  /// others are fetched (RankShards::fetched_from). Unset: what the plan chooses.
+  std::optional<int64_t> kept_layers = {};
   /// Of `hybrid-ep`: how weights of experts travel, without the other two options.
   ExpertWire wire = {};
   double wire_threshold = 0.1;

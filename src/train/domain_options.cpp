@@ -98,6 +98,10 @@ void require_domains(const TrainConfig& config, const ModelSpec& spec) {
                           spelled(Setting::parallel, "hybrid-ep"));
       }
     }
+    if (config.kept_layers) {
+      throw usage_error("{}: experts are fetched only with {}", spelled(Setting::kept_layers),
+                        spelled(Setting::parallel, "hybrid-ep"));
+    }
     if (config.wire.compresses()) {
       throw usage_error("{}: weights of experts travel only with {}", spelled(Setting::wire),
                         spelled(Setting::parallel, "hybrid-ep"));
@@ -106,6 +110,11 @@ void require_domains(const TrainConfig& config, const ModelSpec& spec) {
   }
   require_numbers(config);
   require_wire(config);
+  if (config.kept_layers && *config.kept_layers < spec.layers && config.wire.compresses()) {
+    throw usage_error("{}: ranks keep weights that travel compressed in all layers; use {} or {}",
+                      spelled(Setting::kept_layers, std::to_string(*config.kept_layers)),
+                      spelled(Setting::kept_layers, "auto"), spelled(Setting::wire, "dense"));
+  }
   if (spec.experts == 0 && config.ranks() > 1) {
     throw usage_error("{}: the model has no experts to share; use {}",
                       spelled(Setting::parallel, "hybrid-ep"), spelled(Setting::parallel, "dp"));
@@ -117,6 +126,11 @@ void require_domains(const TrainConfig& config, const ModelSpec& spec) {
         spelled(Setting::domains, numbers_text(*config.domains)), spec.experts, sharing,
         spelled(Setting::domains, "auto"));
   }
+}
+
+int32_t fetched_from(const TrainConfig& config, const ModelSpec& spec) {
+  if (!config.kept_layers || *config.kept_layers >= spec.layers) return -1;
+  return static_cast<int32_t>(*config.kept_layers);
 }
 
 ExpertDomains domains_of(const TrainConfig& config, const ModelSpec& spec) {

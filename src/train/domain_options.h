@@ -12,6 +12,9 @@ namespace hearth {
 /// no weights to compress.
 void require_domains(const TrainConfig& config, const ModelSpec& spec);
 
+/// RankShards::fetched_from of the options.
+int32_t fetched_from(const TrainConfig& config, const ModelSpec& spec);
+
 /// Of `hybrid-ep`: the domains of the options; if the plan chooses, the smallest with an expert for each
 /// rank that shares them. Call require_domains before.
 ExpertDomains domains_of(const TrainConfig& config, const ModelSpec& spec);

@@ -101,6 +101,7 @@ void follow_run(const Json& begin, const TrainConfig& given, Reporter& reporter,
   leader.expert_shift = numbers_in(*begin.find("expert_shift"));
   leader.zebra_order = order_of(numbers_in(*begin.find("zebra_order")));
   leader.levels = levels_in(*begin.find("levels"));
+  leader.fetched_from = static_cast<int32_t>(begin.find("fetched_from")->as_int());
   const PlacedModel model = placed_for_rank(
       experts ? trained_model(opened, config, experts_in(*experts)) : trained_model(opened, config),
       training_request(config, &data), leader, team.rank());
@@ -155,7 +156,8 @@ void tell_begin(RankTeam& team, const PlannedRun& run) {
                    {"inputs_on_host", train.inputs_on_host},
                    {"expert_shift", numbers_json(train.expert_shift)},
                    {"zebra_order", numbers_json(numbers_of(train.zebra_order))},
-                   {"levels", levels_json(train.levels)}};
+                   {"levels", levels_json(train.levels)},
+                   {"fetched_from", int64_t{train.fetched_from}}};
   if (run.experts) begin.emplace_back("experts", experts_json(run.experts->experts));
   tell(team, Json(std::move(begin)).dump());
 }

@@ -9,6 +9,7 @@
 #include "base/system.h"
 #include "budget/device_loads.h"
 #include "budget/domain_choice.h"
+#include "budget/fetched_layers.h"
 #include "budget/needed_memory.h"
 #include "budget/peak_line.h"
 #include "budget/placement_report.h"
@@ -58,6 +59,16 @@ bool needs_sample(const TrainedModel& model, const PlanRequest& request,
   return placed.plan.fits() && chooses_held_experts(placed);
 }
 
+/// Experts that a rank's device loads from its host have a home there.
+void require_kept_experts(const TrainConfig& config, const ModelSpec& spec,
+                          const ModelPlaces& places) {
+  if (fetched_from(config, spec) < 0 || places.travel == Travel::never) return;
+  throw usage_error(
+      "{}: devices load experts from the host of their rank, which keeps them; use {}",
+      spelled(Setting::kept_layers, std::to_string(*config.kept_layers)),
+      spelled(Setting::kept_layers, "auto"));
+}
+
 /// Options that cannot go together are refused before data are read.
 std::shared_ptr<const OpenedModel> checked(std::shared_ptr<const OpenedModel> opened,
                                            const TrainConfig& config) {
@@ -65,6 +76,7 @@ std::shared_ptr<const OpenedModel> checked(std::shared_ptr<const OpenedModel> op
   require_expert_ranks(config, opened->spec);
   require_expert_shift(config, opened->spec);
   require_domains(config, opened->spec);
+  require_kept_experts(config, opened->spec, opened->devices.of_model);
   if (config.divide_experts && config.ranks() > 1) {
     throw usage_error("{}: works on one rank, not on {}", spelled(Setting::divide_experts, "on"),
                       config.ranks());
@@ -174,7 +186,10 @@ PlannedRun::PlannedRun(const TrainConfig& given, std::shared_ptr<const OpenedMod
   require_journal_of_oracle(config);
   request.own_process = planning == Planning::run;
   request.shards.expert_shift = expert_shift_of(config, opened->spec);
-  if (config.parallel == "hybrid-ep") request.shards.share(domains_of(config, opened->spec));
+  if (config.parallel == "hybrid-ep") {
+    request.shards.share(domains_of(config, opened->spec));
+    request.shards.fetched_from = fetched_from(config, opened->spec);
+  }
   if (planning == Planning::run && config.experts_top > 0) {
     experts = saved_experts(config, opened->spec);
     if (!experts) {
@@ -196,7 +211,8 @@ PlannedRun::PlannedRun(const TrainConfig& given, std::shared_ptr<const OpenedMod
                         std::move(tables), policy);
   RankMachines machines(config, opened);
   choose_zebra(model, request, work, config, other_ranks(machines, planning));
-  if (!config.domains) choose_domains(model, request, work);
+  if (!config.kept_layers) fetch_what_does_not_fit(model, request);
+  if (!config.domains) choose_domains(model, request, work, !config.kept_layers);
   plan_others(machines, planning);
   steps = steps_of_run(config, rows());
   times = predict(model, work, steps);

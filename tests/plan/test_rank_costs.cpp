@@ -147,6 +147,33 @@ TEST_CASE("rank costs: gradients go once to their owners\\, weights once to all"
   CHECK(three.traffic(TaskKind::reduce).total() == Approx(2 * 4 * three.elements));
 }
 
+TEST_CASE("rank costs: experts that are fetched travel before each use\\, not after updates") {
+  RankShards shards{4, 4, 0};
+  shards.share(ExpertDomains({{4, 4}}));
+  const RankStepCase kept(shards);
+  CHECK(kept.traffic(TaskKind::fetch).total() == 0);
+  shards.fetched_from = 0;
+  RankStepCase step(shards);
+  // Rank 0 keeps all, so an expert goes to the other ranks but its owner, and is given to rank 0 alone.
+  double fetched = 0, more = 0;
+  const ModelSpec& spec = step.model.spec;
+  int32_t last = 0;
+  for (const Block& block : step.model.table.blocks()) last = std::max(last, block.layer);
+  for (BlockId b = 0; b < std::ssize(step.model.table.blocks()); ++b) {
+    const Block& block = step.model.table.block(b);
+    if (block.kind != BlockKind::expert) continue;
+    const double bytes = 4 * 3.0 * 24 * 12 * (step.costs.owners.owner(b) == 0 ? 3 : 2);
+    fetched += bytes;
+    if (block.layer < last)
+      more += bytes;  // backward begins with the last layer's, which are there
+  }
+  REQUIRE(spec.has_experts(last));
+  CHECK(step.traffic(TaskKind::fetch).total() == Approx(fetched + more));
+  CHECK(step.traffic(TaskKind::give).total() ==
+        Approx(kept.traffic(TaskKind::give).total() - fetched));
+  CHECK(step.traffic(TaskKind::reduce).total() == kept.traffic(TaskKind::reduce).total());
+}
+
 TEST_CASE("rank costs: experts that travel compressed take less\\, beside their mean") {
   RankShards shards{4, 4, 0};
   shards.share(ExpertDomains({{4, 4}}));

@@ -106,6 +106,7 @@ const std::map<std::string, std::pair<std::string, std::string>> kSamples{
     {"expert-shift", {"0,1,2", "\"0,1,2\""}},
     {"levels", {"2,4", "\"2,4\""}},
     {"domains", {"1,2", "\"1,2\""}},
+    {"kept-layers", {"3", "3"}},
     {"wire", {"residual:50", "\"residual:50\""}},
     {"wire-threshold", {"0.2", "0.2"}},
     {"wire-consistent", {"true", "on"}},
@@ -293,6 +294,7 @@ TEST_CASE("what may change on resume is marked, and nothing else") {
                                        "expert-shift",
                                        "levels",
                                        "domains",
+                                       "kept-layers",
                                        "rank-devices",
                                        "rank-limit",
                                        "rank-links"});

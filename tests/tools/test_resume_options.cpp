@@ -114,6 +114,7 @@ std::map<std::string, Case> cases(const TrainingFixture& f) {
       {"expert-shift", {harmless, {"--expert-shift", "off"}}},
       {"levels", {only_value, {}}},  // test_expert_domains.cpp
       {"domains", {only_value, {}}},
+      {"kept-layers", {only_value, {}}},
       {"wire", {only_value, {}}},  // test_wired_experts.cpp
       {"wire-threshold", {another, {"--wire-threshold", "0.2"}}},
       {"wire-consistent", {another, {"--wire-consistent"}}},

@@ -189,6 +189,7 @@ class OneGradient final : public RankWork {
   void reduce(const OpSet&, Stream&, std::span<const BlockId>) override {}
   void gather_norms(View) override {}
   void give(Stream&, std::span<const BlockId>) override {}
+  void fetch(Stream&, std::span<const BlockId>, std::span<const View>) override {}
 
  private:
   RankWork& right_;

@@ -330,6 +330,10 @@ class ReversedBlocks final : public RankWork {
   void give(Stream& stream, std::span<const BlockId> blocks) override {
     right_.give(stream, blocks);
   }
+  void fetch(Stream& stream, std::span<const BlockId> experts,
+             std::span<const View> into) override {
+    right_.fetch(stream, experts, into);
+  }
 
  private:
   RankWork& right_;

@@ -61,6 +61,7 @@ std::string option_of(Setting setting) {
     case Setting::expert_shift: return "expert-shift";
     case Setting::levels: return "levels";
     case Setting::domains: return "domains";
+    case Setting::kept_layers: return "kept-layers";
     case Setting::tokenizer: return "tokenizer";
     case Setting::trace: return "trace";
     case Setting::train_on: return "train-on";

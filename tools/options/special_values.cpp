@@ -92,6 +92,24 @@ OptionValue domains_value() {
   return {OptionKind::text, "auto|S1,S2,...", "1 to 1024", single(set), get};
 }
 
+OptionValue kept_layers_value() {
+  constexpr int32_t kMostLayers = 100'000;
+  const auto set = [](Options& options, const std::string& text) -> Problem {
+    std::optional<int64_t> kept;
+    if (text != "auto") {
+      const auto number = parse_numbers(text, 0, kMostLayers);
+      if (!number || number->size() != 1) return unexpected("auto, or a whole number from 0", text);
+      kept = number->front();
+    }
+    options.kept_layers = kept;
+    return std::nullopt;
+  };
+  const auto get = [](const Options& options) -> std::string {
+    return options.kept_layers ? std::to_string(*options.kept_layers) : "auto";
+  };
+  return {OptionKind::text, "auto|N", "0 to 100000", single(set), get};
+}
+
 OptionValue wire_value() {
   static constexpr double kMostRatio = 10000;
   static constexpr std::string_view kResidual = "residual:";

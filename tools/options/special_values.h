@@ -14,6 +14,8 @@ OptionValue given_value(OptionValue value, bool Options::*given);
 OptionValue warmup_value(int64_t most);
 /// If it is not given, the number of ranks.
 OptionValue logical_shards_value();
+/// auto, or a number of layers.
+OptionValue kept_layers_value();
 /// auto, off, or experts that move by layer, with commas.
 OptionValue expert_shift_value();
 OptionValue levels_value();

@@ -31,7 +31,8 @@ TrainSchedule GroupedPlanner::train(const PlanInput& input, int64_t group, bool 
           input.inputs_on_host,
           input.shards.expert_shift,
           input.zebra_order,
-          input.shards.levels};
+          input.shards.levels,
+          input.shards.fetched_from};
 }
 
 }  // namespace hearth

@@ -267,9 +267,26 @@ bool LayerTasks::together(int32_t layer, RowRange rows) const {
          });
 }
 
+void LayerTasks::fetch_experts(Phase phase, int32_t layer, int32_t next) {
+  if (!is_training_) return;
+  for (const int32_t of : {layer, next}) {
+    const bool is_layer = of >= 0 && of < input_.spec.layers;
+    if (!is_layer || !input_.shards.fetches(of) || !input_.spec.has_experts(of)) continue;
+    if (!fetched_.insert(of).second) continue;
+    add_updates_before(of);  // which write what is sent
+    builder_.add_fetch(phase, of);
+  }
+}
+
 void LayerTasks::add_layer(int32_t layer, RowRange rows) {
+  fetch_experts(Phase::forward, layer, layer + 1);
+  add_layer_of(layer, rows);
+  if (layer + 1 < input_.spec.layers) fetched_.erase(layer);  // else backward begins with it
+}
+
+void LayerTasks::add_layer_of(int32_t layer, RowRange rows) {
   if (rows.count() > 1 && !together(layer, rows)) {
-    for (int32_t m = rows.begin; m < rows.end; ++m) add_layer(layer, rows_of(m));
+    for (int32_t m = rows.begin; m < rows.end; ++m) add_layer_of(layer, rows_of(m));
     return;
   }
   // Before updates at the host, which nothing of this layer waits for.
@@ -325,6 +342,7 @@ void LayerTasks::bring_inputs(int32_t layer, RowRange rows) {
 }
 
 void LayerTasks::add_layer_backward(int32_t layer, RowRange rows, bool recompute) {
+  fetch_experts(Phase::backward, layer, layer - 1);
   const auto at_once = [&](int32_t of, int32_t m) {
     const bool all = rows.count() == 1 || (of >= 0 && together(of, rows));
     return all ? rows : rows_of(m);
@@ -335,9 +353,10 @@ void LayerTasks::add_layer_backward(int32_t layer, RowRange rows, bool recompute
     const RowRange next = is_last ? at_once(layer - 1, rows.begin) : rows_of(some.end);
     bring_inputs(is_last ? layer - 1 : layer, next);
     add_layer_backward_at_once(layer, some, recompute);
-    if (is_last) return;
+    if (is_last) break;
     some = next;
   }
+  fetched_.erase(layer);
 }
 
 void LayerTasks::add_layer_backward_at_once(int32_t layer, RowRange rows, bool recompute) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "plan/layers_together.h"
@@ -30,6 +31,7 @@ class LayerTasks {
   /// all of them in one task: those that are loaded to a device, so that they are loaded once; and those
   /// that are not at devices, so that their weights are read once, if an expert has fewer than
   /// kManyExpertRows rows of each.
+  /// If ranks fetch its experts, they come before, and those of the next layer meanwhile.
   void add_layer(int32_t layer, RowRange rows);
   /// The same of backward. With `recompute`, first the forward tasks whose values backward reads; the
   /// layer's output is not among them.
@@ -81,6 +83,9 @@ class LayerTasks {
 
  private:
   void add(TaskKind kind, Phase phase, int32_t layer, int32_t micro_batch);
+  void add_layer_of(int32_t layer, RowRange rows);
+  /// If ranks fetch the experts of these layers, and they are not there: they come, first those of `layer`.
+  void fetch_experts(Phase phase, int32_t layer, int32_t next);
   void add_updates_through(int32_t layer);
   void add_updates_before(int32_t layer);
   void add_dispatch(Phase phase, int32_t layer, int32_t micro_batch);
@@ -117,6 +122,7 @@ class LayerTasks {
   const std::vector<LayersTogether> together_;  // from the head down
   size_t next_reduce_ = 0;                      // of these
   size_t next_give_ = together_.size();         // one behind, from the embedding up
+  std::set<int32_t> fetched_;                   // layers whose experts are there
   static constexpr int32_t kUpdateShares = 8;   // of a layer whose updates are added ahead
   std::map<int32_t, int32_t> shares_updated_;   // of such layers
 };

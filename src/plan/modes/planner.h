@@ -23,6 +23,7 @@ struct TrainSchedule {
   std::vector<int32_t> expert_shift = {};  // RankShards::expert_shift
   ZebraOrder zebra_order = {};             // PlanInput::zebra_order
   std::vector<DomainLevel> levels = {};    // RankShards::levels
+  int32_t fetched_from = -1;               // RankShards::fetched_from
 };
 
 /// Whether a run with this schedule fits every budget.

@@ -1,0 +1,259 @@
+// Expert domains whose ranks keep the experts that they own, and fetch the others before each use: the
+// bits of one rank, less memory, the layers that the plan chooses, and what travels.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <set>
+
+#include "base/json.h"
+#include "base/sanitized.h"
+#include "budget/domain_choice.h"
+#include "budget/peak_line.h"
+#include "budget/plan_report.h"
+#include "layers/fetched_experts.h"
+#include "train/faulty_rank.h"
+#include "train/planned_run.h"
+#include "train/ranks_fixture.h"
+
+namespace hearth::test {
+namespace {
+
+const TrainedWith kFetchedBf16{"tied", {}, ComputeChoice::bf16};
+
+class FetchedFixture : public RanksFixture {
+ public:
+  FetchedFixture() { set_mode("hybrid-ep"); }
+
+  /// Four shards; all experts but those of the first layers are fetched.
+  TrainConfig config_of(const TrainedWith& with, const std::string& out,
+                        const std::vector<int32_t>& levels, const std::vector<int32_t>& domains,
+                        int64_t kept) const {
+    int64_t ranks = 1;
+    for (const int32_t level : levels) ranks *= level;
+    TrainConfig config = RanksFixture::config_of(with, out, 4, ranks);
+    config.levels = levels;
+    config.domains = domains;
+    config.kept_layers = kept;
+    return config;
+  }
+
+  void check_fetched(const TrainedWith& with, const std::vector<int32_t>& levels,
+                     const std::vector<int32_t>& domains, int64_t kept) {
+    const RunBits expected = bits_of(with, 4, 1);
+    REQUIRE(expected.steps.size() == 3);
+    INFO(text_of(with, {}) << " on " << levels.size() << " levels, kept " << kept);
+    const TrainConfig config = config_of(with, "fetched", levels, domains, kept);
+    CHECK(RanksFixture::bits_of(config) == expected);
+    remove_tree(config.out);
+  }
+  /// A family with ten layers: "deep".
+  void make_deep(const std::string& family, int64_t width = 8) const {
+    Json config = parse_json(read_file(dir / (family + ".json")), family);
+    config["num_hidden_layers"] = 10;
+    config["moe_intermediate_size"] = width;
+    write(dir / "deep.json", config.dump());
+    init_checkpoint(dir / "deep.json", dir / "deep", 5, dir / "tokenizer");
+  }
+  using RanksFixture::bits_of;
+};
+
+struct PlannedFetch {
+  explicit PlannedFetch(const TrainConfig& config)
+      : run(config, open_model(config), reporter, Planning::sizes),
+        json(plan_json(run.model, run.times, run.model.plan.places)) {}
+  double volume(const char* key) const { return json.find("volumes")->find(key)->as_double(); }
+  /// Of the process: all ranks.
+  uint64_t host_bytes() const { return sum_of(run.model.plan.places[kHostPlace].lines); }
+  RecordingReporter reporter;
+  PlannedRun run;
+  Json json;
+};
+
+}  // namespace
+
+TEST_CASE("fetched experts: the bits of one rank\\, in every family") {
+  FetchedFixture f;
+  if (kSanitized) return f.check_fetched(kLora, {2, 2}, {1, 2}, 0);
+  for (const TrainedWith& with :
+       {kFull, kLora, kFetchedBf16, TrainedWith{"olmoe"}, TrainedWith{"mixtral", 0.2}}) {
+    f.check_fetched(with, {2, 2}, {1, 2}, 0);
+  }
+  f.check_fetched(kFull, {4}, {4}, 0);
+  f.check_fetched(kFull, {2}, {2}, 1);
+  f.check_fetched(kLora, {4}, {2}, 1);
+  f.check_fetched({"qwen3_moe", 0.2, ComputeChoice::bf16}, {4}, {4}, 0);
+}
+
+TEST_CASE("fetched experts: groups and recompute change no bit") {
+  FetchedFixture f;
+  for (const TrainedWith& with : {kFull, kLora}) {
+    if (kSanitized && with.family == kFull.family) continue;
+    TrainConfig one = f.RanksFixture::config_of(with, "one" + with.family, 4, 1);
+    one.grad_accum = 8;
+    const RunBits expected = f.bits_of(one);
+    REQUIRE(expected.steps.size() == 3);
+    for (const int64_t group : {1, 2}) {
+      TrainConfig config = f.config_of(with, "shared", {4}, {2}, 0);
+      config.grad_accum = 8;
+      config.group = group;
+      config.recompute = group == 1 ? Recompute::blocks : Recompute::none;
+      INFO(with.family << " in groups of " << group);
+      CHECK(f.bits_of(config) == expected);
+      remove_tree(config.out);
+    }
+  }
+}
+
+TEST_CASE("fetched experts: at devices\\, through the hosts and directly") {
+  FetchedFixture f;
+  f.set_devices("virtual:mem=64M");
+  for (const bool direct : {false, true}) {
+    if (kSanitized && direct) continue;
+    f.set_direct(direct);
+    f.check_fetched(kFull, {2}, {2}, 0);
+    f.check_fetched(kLora, {2, 2}, {2, 1}, 0);
+  }
+}
+
+TEST_CASE("fetched experts: a run goes on with other layers and other domains") {
+  FetchedFixture f;
+  TrainConfig whole = f.RanksFixture::config_of(kFull, "whole", 4, 1);
+  whole.steps = 4;
+  REQUIRE(f.run(whole) == ExitCode::done);
+  const auto part = [&](const std::vector<int32_t>& levels, const std::vector<int32_t>& domains,
+                        int64_t kept) {
+    TrainConfig config = f.config_of(kFull, "parts", levels, domains, kept);
+    config.steps = whole.steps;
+    return config;
+  };
+  REQUIRE(f.run_until(part({4}, {4}, 0), 1) == ExitCode::stopped);
+  REQUIRE(f.run_until(part({2, 2}, {1, 2}, 9), 2) == ExitCode::stopped);
+  REQUIRE(f.run_until(part({2}, {2}, 1), 3) == ExitCode::stopped);
+  REQUIRE(f.run(part({4}, {2}, 0)) == ExitCode::done);
+  CHECK(f.root("parts") == f.root("whole"));
+  CHECK(f.result("parts") == f.result("whole"));
+}
+
+TEST_CASE("fetched experts: come before each use\\, those of two layers at one time") {
+  FetchedFixture f;
+  for (const bool recompute : {false, true}) {
+    TrainConfig config = f.config_of(kFull, "planned", {4}, {4}, 0);
+    config.recompute = recompute ? Recompute::blocks : Recompute::none;
+    const PlannedFetch planned(config);
+    const PlacedModel& model = planned.run.others.front();
+    const Schedule& schedule = model.plan.train->schedule;
+    std::set<int32_t> there;
+    size_t fetches = 0, reads = 0, most = 0;
+    for (TaskId t = 0; t < std::ssize(schedule.tasks); ++t) {
+      const Task& task = schedule.tasks[static_cast<size_t>(t)];
+      if (task.kind == TaskKind::fetch) {
+        ++fetches;
+        there.insert(task.layer);
+      }
+      if (task.kind == TaskKind::experts) {
+        ++reads;
+        CHECK(there.contains(task.layer));
+        CHECK(std::ranges::any_of(task.uses, [](const BufferUse& use) {
+          return use.port.value == Value::fetched_experts && use.port.access == Access::read;
+        }));
+      }
+      const auto alive = std::ranges::count_if(schedule.buffers, [&](const Buffer& b) {
+        return b.port.value == Value::fetched_experts && b.first <= t && t <= b.last;
+      });
+      most = std::max(most, static_cast<size_t>(alive));
+    }
+    CHECK(reads > 0);
+    CHECK(most == 2);
+    // Forward of each layer with experts, and backward of each but the last, which are still there.
+    const auto layers = static_cast<size_t>(model.opened->spec.moe_layers());
+    CHECK(fetches == 2 * layers - 1);
+  }
+}
+
+TEST_CASE("fetched experts: take less memory\\, as planned and as measured") {
+  FetchedFixture f;
+  f.make_deep("qwen2_moe");
+  for (const TrainedWith& with : {TrainedWith{"deep"}, TrainedWith{"deep", 0.2}}) {
+    if (kSanitized && with.lora_dropout) continue;
+    double before = 0;
+    for (const int64_t kept : {10, 5, 0}) {
+      const TrainConfig config = f.config_of(with, "run", {4}, {4}, kept);
+      REQUIRE(f.run(config) == ExitCode::done);
+      const Json plan = parse_json(read_file(f.dir / "run/plan.json"), "plan");
+      const double bytes = other_hosts(plan, "peak_bytes"),
+                   measured = other_hosts(plan, "measured_peak_bytes");
+      INFO(text_of(with, {}) << ", kept " << kept << ": planned " << bytes << ", measured "
+                             << measured);
+      if (!kSanitized) CHECK(measured < bytes * 1.01);
+      CHECK((before == 0 || bytes < before));
+      before = bytes;
+      remove_tree(config.out);
+    }
+  }
+}
+
+TEST_CASE("fetched experts: the plan keeps as many layers as fit") {
+  FetchedFixture f;
+  f.make_deep("qwen2_moe", 1024);  // large beside what programs differ by
+  TrainConfig config = f.config_of({"deep"}, "planned", {4}, {4}, 10);
+  config.recompute = Recompute::none;
+  config.group = 1;
+  const PlannedFetch all(config);
+  config.kept_layers = 5;
+  const PlannedFetch half(config);
+  config.kept_layers = 0;
+  const PlannedFetch none(config);
+  CHECK(all.json.find("kept_layers") == nullptr);
+  CHECK(half.json.find("kept_layers")->as_int() == 5);
+  CHECK(none.volume("gradients") == all.volume("gradients"));
+  CHECK(none.volume("experts") > all.volume("experts"));
+  REQUIRE(none.host_bytes() < half.host_bytes());
+  REQUIRE(half.host_bytes() < all.host_bytes());
+  const auto chosen = [&](uint64_t bytes) {
+    TrainConfig tight = config;
+    tight.kept_layers.reset();
+    tight.cpu_memory = bytes;
+    return PlannedFetch(tight);
+  };
+  const uint64_t less = (all.host_bytes() - half.host_bytes()) / 2;
+  CHECK(chosen(all.host_bytes() + less).json.find("kept_layers") == nullptr);
+  const PlannedFetch some = chosen(half.host_bytes() + less);
+  REQUIRE(some.json.find("kept_layers") != nullptr);
+  const int64_t kept = some.json.find("kept_layers")->as_int();
+  CHECK((kept >= 5 && kept < 10));
+  CHECK(some.run.model.plan.fits());
+  bool said = false;
+  for (const std::string& line : domain_lines(some.run.model)) {
+    said = said || line.find(fmt::format("layers from {} on", kept)) != line.npos;
+  }
+  CHECK(said);
+}
+
+TEST_CASE("fetched experts: a wrong weight is caught") {
+  FetchedFixture f;
+  const RunBits expected = f.bits_of(kLora, 4, 1);
+  const TrainConfig config = f.config_of(kLora, "faulty", {4}, {4}, 0);
+  const BodyOfFaultyRank faulty(TaskKind::fetch, [](const Body& right, const BodyContext& c) {
+    right.run(c);
+    const View weights = c.out(Value::fetched_experts);
+    if (c.phase == Phase::backward && weights.size() > 1) weights.as<float>()[0] += 1;
+  });
+  CHECK(f.bits_of(config) != expected);
+}
+
+TEST_CASE("fetched experts: what does not go together is refused") {
+  FetchedFixture f;
+  const auto refused = [&](const std::string& part, const auto& change) {
+    f.check_refused(f.config_of(kFull, "refused", {4}, {2}, 0), part, change);
+  };
+  refused("experts are fetched only with", [](TrainConfig& c) {
+    c.parallel = "ep";
+    c.levels = {};
+    c.domains.reset();
+  });
+  refused("ranks keep weights that travel compressed",
+          [](TrainConfig& c) { c.wire = {.kind = ExpertWire::Kind::residual, .ratio = 8}; });
+}
+
+}  // namespace hearth::test

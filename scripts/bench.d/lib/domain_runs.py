@@ -6,10 +6,11 @@ import run_hearth
 import shapes
 
 SEQ, VOCABULARY = 128, 512
-# More rows than weights: 4 experts a token, and many micro-batches a step.
+# More rows than weights: 8 experts a token, and many micro-batches a step. All experts, so that routing is
+# even, as the plan takes it to be: a layer waits for its busiest rank.
 CONFIG = {**shapes.CONFIGS["qwen3"], "vocab_size": VOCABULARY, "hidden_size": 128,
           "num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 1,
-          "head_dim": 64, "num_experts": 8, "num_experts_per_tok": 4,
+          "head_dim": 64, "num_experts": 8, "num_experts_per_tok": 8,
           "moe_intermediate_size": 64}
 
 

@@ -17,13 +17,15 @@ def modes_of(options, method):
     for size in range(2, options.ranks):
         if options.ranks % size == 0:
             modes[f"S={size}"] = ["--parallel", "hybrid-ep", "--domains", size]
+    # Experts of other ranks are sent before each use, and not kept.
+    modes["fetch"] = ["--parallel", "hybrid-ep", "--domains", options.ranks, "--kept-layers", 0]
     if method == "full":
         modes["wired"] = ["--parallel", "hybrid-ep", "--domains", options.ranks, *domain_runs.WIRED]
     return modes
 
 
 def on_threads(options, work):
-    options.micro_batches = options.micro_batches or 16
+    options.micro_batches = options.micro_batches or 8
     table = domain_runs.prepare(options, work, domain_runs.CONFIG, options.pace)
     print(f"{options.ranks} thread ranks, {options.micro_batches} micro-batches of "
           f"{domain_runs.SEQ} tokens each a step, computation paced")

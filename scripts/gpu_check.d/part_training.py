@@ -2,6 +2,7 @@
 its losses are those of the host."""
 import hashlib
 import json
+import shutil
 import signal
 import subprocess
 import time

@@ -393,12 +393,19 @@ while :; do
 done
 """
 
-    def rows(self, differs):
-        c = self.make(rehearsing=True, seconds=60, hearth=self.HEARTH % differs)
+    def rows(self, differs, seconds=60, **programs):
+        c = self.make(rehearsing=True, seconds=seconds,
+                      **{"hearth": self.HEARTH % differs, **programs})
         (self.folder / "bin/text").write_text("a paragraph that is longer than forty characters, so\n\n")
         (self.folder / "bin/quickstart").mkdir()
         part_training.resume(c)
         return c.rows
+
+    def test_a_base_model_that_is_not_made_in_time_is_said_so(self):
+        rows = self.rows("none", seconds=1, hearth="mkdir -p base; sleep 60")
+        self.assertEqual([(row.result, row.reason) for row in rows],
+                         [(FAILED, "cut off: hearth init did not end in time")])
+        self.assertFalse((self.folder / "base").exists())
 
     def test_the_same_bits(self):
         self.assertEqual({row.result for row in self.rows("none")}, {REHEARSED})

@@ -143,14 +143,18 @@ def is_run(check, name):
 
 def run_parts(check, options):
     """Each part gets its limit, as long as the least of all later ones is left. A part that uses less
-    than its limit leaves the rest to the others. With a small budget the first parts, which tell most,
-    still get their least, and the last ones nothing."""
+    than its limit leaves the rest to the others. What the limits of all later ones leave is its own,
+    too: a call of few parts cuts none off while it has time. With a small budget the first parts,
+    which tell most, still get their least, and the last ones nothing."""
     chosen = [part for part in PARTS if part[0] in options.only and part[0] not in options.skip]
     for number, (name, part, limit, least) in enumerate(chosen):
-        kept = sum(reserve for later, *_, reserve in chosen[number + 1:] if is_run(check, later))
+        others = [later for later in chosen[number + 1:] if is_run(check, later[0])]
+        kept = sum(reserve for *_, reserve in others)
+        limits = sum(most for _, _, most, _ in others)
         check.part_begin = time.monotonic()
         before_others = max(check.end - kept, check.part_begin + least)
-        check.part_end = min(check.part_begin + limit, before_others, check.end)
+        own = max(check.part_begin + limit, check.end - limits)
+        check.part_end = min(own, before_others, check.end)
         check.log.say(f"{name} ({check.log.seconds():.0f} s so far, {check.left():.0f} s at most)")
         if check.left() < 3:
             check.not_run(name, "no time left")

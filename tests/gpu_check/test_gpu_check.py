@@ -231,6 +231,18 @@ class Time(Case):
             main.run_parts(c, options)
         self.assertAlmostEqual(limits[0], 60, delta=1)
 
+    def test_a_part_gets_what_the_limits_of_the_others_leave(self):
+        c = self.make(seconds=500)
+        limits = []
+        parts = tuple((name, lambda check: limits.append(check.left()), 100, 10) for name in "abc")
+        for only, expected in (("abc", [300, 400, 500]), ("a", [500]), ("ab", [400, 500])):
+            limits.clear()
+            with mock.patch.object(main, "PARTS", parts):
+                main.run_parts(c, mock.Mock(only=list(only), skip=[], budget=500))
+            self.assertEqual(len(limits), len(expected))
+            for limit, seconds in zip(limits, expected):
+                self.assertAlmostEqual(limit, seconds, delta=5)
+
     def test_parts_that_cannot_run_keep_no_time(self):
         c = self.make(seconds=100)  # there is no bench_gpu
         limits = []

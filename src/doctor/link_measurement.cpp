@@ -92,21 +92,30 @@ constexpr int kRuns = 3;
 // Of the time, for making buffers resident: a busy machine can need seconds for a few hundred MiB.
 constexpr double kBufferShare = 0.5;
 
-/// Each link alone, then each group of links at once. Leaves out what cannot end within `seconds`
+/// When a call has to end, in seconds since it began.
+struct Deadline {
+  explicit Deadline(const MeasurementBounds& bounds)
+      : seconds(bounds.seconds), latest(seconds > 0 ? seconds + bounds.more_if_busy : 0) {}
+  double seconds;  // on a quiet machine
+  double latest;   // on a busy one
+};
+
+/// Each link alone, then each group of links at once. Leaves out what cannot end by the deadline
 /// since `watch` began: by nominal speeds, then also by those that were measured.
 void measure(std::vector<Traffic>& traffic, std::vector<LinkMeasurement>& links,
-             const std::vector<std::vector<size_t>>& groups, double seconds,
+             const std::vector<std::vector<size_t>>& groups, const Deadline& deadline,
              const Stopwatch& watch) {
-  const double each =
-      std::min(kLongest, seconds / static_cast<double>(links.size() + groups.size() + 1));
+  const double each = std::min(
+      kLongest, deadline.seconds / static_cast<double>(links.size() + groups.size() + 1));
   const auto fits = [&](const std::vector<const Traffic*>& run) {
-    return !run.front()->movers.empty() && watch.seconds() + least_seconds(run) <= seconds;
+    return !run.front()->movers.empty() && watch.seconds() + least_seconds(run) <= deadline.latest;
   };
   for (size_t i = 0; i < links.size(); ++i) {
     const std::vector<const Traffic*> one{&traffic[i]};
     links[i].too_slow = !fits(one);
     for (int run = 0; run < kRuns && fits(one); ++run) {  // the best: other programs run, too
-      if (run > 0 && watch.seconds() + least_seconds(one) > seconds / 2) break;  // a busy machine
+      const double then = watch.seconds() + least_seconds(one);
+      if (run > 0 && then > deadline.seconds / 2) break;  // a busy machine
       links[i].alone = std::max(links[i].alone, run_at_once(one, each / kRuns).front());
     }
     if (links[i].alone > 0) {
@@ -277,7 +286,7 @@ std::vector<LinkMeasurement> measure_device_links(std::span<const MeasuredDevice
                          nominal > 0 ? static_cast<double>(bytes) / nominal : 0});
     }
   }
-  measure(traffic, links, {all}, bounds.seconds, watch);
+  measure(traffic, links, {all}, Deadline(bounds), watch);
   return links;
 }
 
@@ -311,7 +320,7 @@ std::vector<LinkMeasurement> measure_memory(const Topology& topology,
       }
     }
   }
-  measure(traffic, links, groups, bounds.seconds, watch);
+  measure(traffic, links, groups, Deadline(bounds), watch);
   return links;
 }
 

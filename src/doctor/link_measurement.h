@@ -33,6 +33,7 @@ struct MeasuredDevice {
 struct MeasurementBounds {
   double seconds = 8;  // of the whole call, its buffers included; 0 or less: no link is measured
   uint64_t bytes = uint64_t{384} << 20;  // of buffers, on the host and all devices together
+  double more_if_busy = 0;               // seconds for what a busy machine leaves no time for
 };
 
 /// Both links of each device, "host->NAME" and "NAME->host".

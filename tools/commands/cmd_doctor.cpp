@@ -120,7 +120,8 @@ MachineFindings examine(const Options& options, Topology& topology, const Stopwa
   found.limits = read_machine_limits();
   const uint64_t bytes = std::min(kBufferBytes, topology.total_memory / 16);
   const auto bounds = [&](double seconds, double after) {
-    return MeasurementBounds{std::min(seconds, kDeadline - after - watch.seconds()), bytes};
+    const double left = kDeadline - after - watch.seconds();
+    return MeasurementBounds{std::min(seconds, left), bytes, std::max(0.0, left - seconds)};
   };
   {
     const Measured measured = open_devices_to_measure(options, topology, found.warnings);

@@ -45,9 +45,9 @@ class NeededMemory {
 
   std::vector<uint64_t> find() const {
     const std::optional<std::vector<uint64_t>> alone = of_one_device();
-    if (!alone) return of_all();
-    if (shortage(now_) >= raise(*alone)) return *alone;
-    return of_this_cut().value_or(*alone);
+    std::vector<uint64_t> needed = alone ? *alone : of_all();
+    if (shortage(now_) >= raise(needed)) return needed;
+    return of_this_cut().value_or(std::move(needed));
   }
 
  private:

@@ -192,6 +192,29 @@ TEST_CASE("device plans: one device is named only if several do not need less in
   CHECK(named[1] > memory[1]);
 }
 
+TEST_CASE("device plans: several devices need no more than the planned cut lacks") {
+  if (kSanitized) SKIP("plans are searched for a minute");
+  SameBitsFixture f;
+  TrainConfig config = f.config_of({"olmoe"}, "x");
+  for (const std::vector<uint64_t>& memory :
+       {std::vector<uint64_t>{4096, 4096}, {40223, 366566}, {12175, 156606, 26830}}) {
+    const std::vector<uint64_t> needed = accepted_needs(config, memory);
+    config.devices = device_list({.devices = static_cast<int>(memory.size())}, memory);
+    const JsonArray places = plan_of(config).json.find("memory")->as_array();
+    std::vector<uint64_t> peaks;
+    uint64_t lacks = 0, raise = 0;
+    for (size_t d = 0; d < memory.size(); ++d) {
+      peaks.push_back(std::max(places[1 + d].find("peak_bytes")->as_uint(), memory[d]));
+      lacks += peaks[d] - memory[d];
+      raise += needed[d] - memory[d];
+    }
+    config.devices = device_list({.devices = static_cast<int>(memory.size())}, peaks);
+    INFO(config.devices);
+    CHECK_FALSE(planned(config).short_place);
+    CHECK(raise <= lacks);
+  }
+}
+
 TEST_CASE("device plans: what devices need, for every family and set", "[.long]") {
   SameBitsFixture f;
   for (const std::string& family : kFamilies) {

@@ -189,6 +189,12 @@ class Time(Case):
         self.assertEqual(c.rows[0].result, FAILED)
         self.assertIn("cut off", c.rows[0].reason)
 
+    def test_a_step_whose_model_is_not_made_in_time_was_cut_off(self):
+        c = self.make(rehearsing=True, seconds=1, hearth="sleep 60")
+        part_bench.step(c)
+        self.assertEqual([(row.result, row.reason) for row in c.rows],
+                         [(FAILED, "cut off: hearth init did not end in time")])
+
     def test_a_fault_of_a_part_is_a_row(self):
         c = self.make()
         options = mock.Mock(only=["boom", "next"], skip=[], budget=540)

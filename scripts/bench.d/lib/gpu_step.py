@@ -32,6 +32,8 @@ class Turn:
             file.write_text(json.dumps(self.config))
             done = check.own("hearth", "init", "--config", file, "--out", self.base, "--seed", "1",
                              "--quiet")
+            if done.timed_out:
+                raise run_hearth.Failed("cut off: hearth init did not end in time")
             if done.code != 0:
                 raise run_hearth.Failed("hearth init: " + done.last())
         run_hearth.write_rows(self.rows, size["batch"] * size["steps"], size["seq"],

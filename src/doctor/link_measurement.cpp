@@ -105,8 +105,8 @@ struct Deadline {
 void measure(std::vector<Traffic>& traffic, std::vector<LinkMeasurement>& links,
              const std::vector<std::vector<size_t>>& groups, const Deadline& deadline,
              const Stopwatch& watch) {
-  const double each = std::min(
-      kLongest, deadline.seconds / static_cast<double>(links.size() + groups.size() + 1));
+  const double each =
+      std::min(kLongest, deadline.seconds / static_cast<double>(links.size() + groups.size() + 1));
   const auto fits = [&](const std::vector<const Traffic*>& run) {
     return !run.front()->movers.empty() && watch.seconds() + least_seconds(run) <= deadline.latest;
   };

@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "base/sanitized.h"
 #include "op_test.h"
 
 using namespace hearth;
@@ -145,6 +146,7 @@ TEST_CASE("attention: narrow windows over the bounds of tiles") {
 
 TEST_CASE("attention: wide heads") {
   for (const int64_t d : {64, 72, 128, 200, 256}) {
+    if (kSanitized && (d == 72 || d == 256)) continue;  // code of two of the others
     INFO("heads of " << d);
     AttentionShape shape = shape_of(2, 1, d, d == 128 ? 33 : 0);
     shape.scale = 1 / std::sqrt(static_cast<double>(d));
@@ -155,6 +157,7 @@ TEST_CASE("attention: wide heads") {
 TEST_CASE("attention: a query sees its own sequence, up to itself, within the window") {
   const Lengths lengths = {{4, 4}, {2, 6}};
   for (const int64_t window : {0, 1, 2, 3}) {
+    if (kSanitized && window % 2 > 0) continue;
     const OpTest test = attention(lengths, shape_of(2, 1, 3, window));
     for_each_back_end(test.scratch, [&](const OpSet& ops, Stream& stream) {
       for (int64_t t = 0; t < 6; ++t) {

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <random>
 
+#include "base/sanitized.h"
 #include "op_test.h"
 
 using namespace hearth;
@@ -318,7 +319,7 @@ void check_cuts(const Shape& shape, std::span<const int64_t> sizes, int cuts, ui
       all.experts.resize(kExperts);
       std::iota(all.experts.begin(), all.experts.end(), 0);
       expected.run(*ops, all);
-      for (int i = 0; i < cuts; ++i) {
+      for (int i = 0; i < (kSanitized ? 1 : cuts); ++i) {
         Whole actual = begin;
         for (const Call& call : random_cut(draw)) actual.run(*ops, call);
         for (const auto& [name, tensor] : actual.tensors()) {
@@ -339,15 +340,19 @@ constexpr int64_t kMany[] = {0, 1, 130, 270, 540};
 TEST_CASE("experts: any cut gives the same bits, few rows") {
   uint32_t seed = 1;
   for (const DType stored : {DType::f32, DType::bf16}) {
-    check_cuts({33, 20, stored, 0, 0}, kFew, 6, seed++);
-    check_cuts({70, 36, stored, 4, 0}, kFew, 4, seed++);
-    check_cuts({40, 72, stored, 5, 0.4}, kFew, 4, seed++);
-    check_cuts({72, 64, stored, 0, 0}, kFew, 2, seed++);  // what a GPU's library takes
+    if (!kSanitized || stored == DType::f32) {
+      check_cuts({33, 20, stored, 0, 0}, kFew, 6, seed++);
+      check_cuts({70, 36, stored, 4, 0}, kFew, 4, seed++);
+    }
+    if (!kSanitized || stored == DType::bf16) {
+      check_cuts({40, 72, stored, 5, 0.4}, kFew, 4, seed++);
+      check_cuts({72, 64, stored, 0, 0}, kFew, 2, seed++);  // what a GPU's library takes
+    }
   }
 }
 
 TEST_CASE("experts: any cut gives the same bits, several blocks of rows and columns") {
-  check_cuts({40, 24, DType::f32, 0, 0}, kMany, 2, 11);
+  if (!kSanitized) check_cuts({40, 24, DType::f32, 0, 0}, kMany, 2, 11);
   check_cuts({24, 20, DType::bf16, 3, 0.4}, kMany, 2, 12);
   check_cuts({400, 270, DType::f32, 0, 0}, kFew, 2, 13);
 }

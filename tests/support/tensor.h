@@ -1,6 +1,7 @@
 // Tensors for tests, which own memory with canaries around and between the rows.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -41,23 +42,26 @@ class Tensor {
     return {const_cast<Tensor*>(this)->bytes() + kGuard, dtype_, rows_, cols_, stride_};
   }
 
+  // Not by views: these two are most of what instrumented tests of ops do.
   double get(int64_t r, int64_t c) const {
+    const auto at = static_cast<size_t>(r * stride_ + c);
     switch (dtype_) {
-      case DType::f64: return view().row<double>(r)[c];
-      case DType::f32: return view().row<float>(r)[c];
-      case DType::bf16: return to_float(view().row<bf16>(r)[c]);
-      case DType::f16: return to_float(view().row<f16>(r)[c]);
-      case DType::i32: return view().row<int32_t>(r)[c];
+      case DType::f64: return elements<double>()[at];
+      case DType::f32: return elements<float>()[at];
+      case DType::bf16: return to_float(elements<bf16>()[at]);
+      case DType::f16: return to_float(elements<f16>()[at]);
+      case DType::i32: return elements<int32_t>()[at];
       default: HEARTH_CHECK(false, "test tensor: type");
     }
   }
   void set(int64_t r, int64_t c, double x) {
+    const auto at = static_cast<size_t>(r * stride_ + c);
     switch (dtype_) {
-      case DType::f64: view().row<double>(r)[c] = x; return;
-      case DType::f32: view().row<float>(r)[c] = static_cast<float>(x); return;
-      case DType::bf16: view().row<bf16>(r)[c] = to_bf16(static_cast<float>(x)); return;
-      case DType::f16: view().row<f16>(r)[c] = to_f16(static_cast<float>(x)); return;
-      case DType::i32: view().row<int32_t>(r)[c] = static_cast<int32_t>(x); return;
+      case DType::f64: elements<double>()[at] = x; return;
+      case DType::f32: elements<float>()[at] = static_cast<float>(x); return;
+      case DType::bf16: elements<bf16>()[at] = to_bf16(static_cast<float>(x)); return;
+      case DType::f16: elements<f16>()[at] = to_f16(static_cast<float>(x)); return;
+      case DType::i32: elements<int32_t>()[at] = static_cast<int32_t>(x); return;
       default: HEARTH_CHECK(false, "test tensor: type");
     }
   }
@@ -91,24 +95,37 @@ class Tensor {
   bool canaries_alive() const {
     const size_t row = static_cast<size_t>(cols_) * size_of(dtype_);
     const size_t stride = static_cast<size_t>(stride_) * size_of(dtype_);
-    const size_t end = static_cast<size_t>(rows_) * stride;
     const std::byte* all = const_cast<Tensor*>(this)->bytes();
-    for (size_t i = 0; i < lines_.size() * sizeof(Line); ++i) {
-      const bool element = i >= kGuard && i - kGuard < end && (i - kGuard) % stride < row;
-      if (!element && all[i] != std::byte{0xff}) return false;
+    size_t begin = 0;  // of canaries
+    for (int64_t r = 0; row > 0 && r < rows_; ++r) {
+      const size_t end = kGuard + static_cast<size_t>(r) * stride;
+      if (!are_canaries(all + begin, end - begin)) return false;
+      begin = end + row;
     }
-    return true;
+    return are_canaries(all + begin, lines_.size() * sizeof(Line) - begin);
   }
   bool same_bits(const Tensor& other) const {
     return std::memcmp(lines_.data(), other.lines_.data(), lines_.size() * sizeof(Line)) == 0;
   }
 
  private:
+  static bool are_canaries(const std::byte* from, size_t n) {
+    return std::all_of(from, from + n, [](std::byte b) { return b == std::byte{0xff}; });
+  }
+
   static constexpr size_t kGuard = 64;
   struct alignas(64) Line {
     std::byte bytes[64];
   };
   std::byte* bytes() { return reinterpret_cast<std::byte*>(lines_.data()); }
+  template <class T>
+  T* elements() {
+    return reinterpret_cast<T*>(bytes() + kGuard);
+  }
+  template <class T>
+  const T* elements() const {
+    return const_cast<Tensor*>(this)->elements<T>();
+  }
 
   DType dtype_ = DType::f32;
   int64_t rows_ = 0, cols_ = 0, stride_ = 0;

@@ -159,9 +159,10 @@ double step_s(const Json& rows, const std::string& policy) {
 }  // namespace
 
 TEST_CASE("simulate step: rows of all policies, the same in every run") {
+  if (kSanitized) SKIP("steps of 64 layers under four policies, for minutes");
   const std::vector<std::string> words{"--shape", "S-8", "--gpus", "2", "--skew", "0.6", "--json"};
   const Json rows = rows_of(words);
-  if (!kSanitized) CHECK(rows.dump() == rows_of(words).dump());
+  CHECK(rows.dump() == rows_of(words).dump());
   REQUIRE(rows.as_array().size() == 4);
   for (const Json& row : rows.as_array()) {
     INFO(row.dump());
@@ -219,9 +220,9 @@ TEST_CASE("simulate step: without updates, and with little memory") {
     more.insert(more.begin(), words.begin(), words.end());
     return more;
   };
-  const double usual = step_s(rows_of(words), "mobius");
-  CHECK(step_s(rows_of(with({"--updates", "off"})), "mobius") < 0.99 * usual);
   if (!kSanitized) {
+    const double usual = step_s(rows_of(words), "mobius");
+    CHECK(step_s(rows_of(with({"--updates", "off"})), "mobius") < 0.99 * usual);
     CHECK(step_s(rows_of(with({"--updates", "on"})), "mobius") == usual);
     CHECK(step_s(rows_of(with({"--gpu-memory", "3G"})), "mobius") > 1.01 * usual);
   }

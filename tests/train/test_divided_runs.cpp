@@ -4,6 +4,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 
+#include "base/sanitized.h"
 #include "train/aptmoe_runs.h"
 
 namespace hearth::test {
@@ -74,11 +75,12 @@ bool is_close(double a, double b, double relative) {
 
 TEST_CASE("divided runs: losses and norms of one host, for every family") {
   DividedFixture f;
-  size_t runs = 0, divided = 0;
+  size_t runs = 0, divided = 0, turn = 0;
   for (const std::string& family : kFamilies) {
     for (const auto& lora : {std::optional<double>(), std::optional(0.0), std::optional(0.2)}) {
       for (const ComputeChoice compute : {ComputeChoice::f32, ComputeChoice::bf16}) {
         if (compute == ComputeChoice::bf16 && (family != "olmoe" || lora)) continue;
+        if (kSanitized && turn++ % 5 != 0) continue;
         const TrainedWith with{family, lora, compute};
         const int devices = runs % 4 == 3 ? 2 : 1;
         INFO(text_of(with, {.devices = devices, .host = "host"}));
@@ -98,7 +100,7 @@ TEST_CASE("divided runs: losses and norms of one host, for every family") {
     }
   }
   INFO(divided << " of " << runs);
-  CHECK(2 * divided > runs);
+  CHECK(divided > (kSanitized ? 0 : runs / 2));
 }
 
 TEST_CASE("divided runs: a run that was stopped repeats its decisions and its bits") {

@@ -113,7 +113,8 @@ TEST_CASE("plan advice: more memory never stops a run from fitting") {
     const uint64_t needed = needed_memory(s.with(0), s.request)[kHostPlace];
     CHECK(fits(s, needed));
     int64_t group = 0;
-    for (uint64_t budget = needed; budget < needed + 320 * kMiB; budget += 5 * kMiB) {
+    for (uint64_t budget = needed; budget < needed + 320 * kMiB;
+         budget += (kSanitized ? 40 : 5) * kMiB) {
       INFO(budget / kMiB << " MiB, at least " << needed / kMiB);
       const Plan plan = make_plan(s.with(budget), s.request);
       REQUIRE(plan.fits());

@@ -100,7 +100,7 @@ TEST_CASE("same bits: experts that tokens divide between devices and the host") 
   SameBitsFixture f;
   size_t turn = 0;
   for (const TrainedWith& with : trainings()) {
-    if (kSanitized && turn++ % 13 != 0) continue;
+    if (kSanitized && turn++ % 17 != 0) continue;
     for (const int devices : {1, 2}) {
       RunsOn on{.devices = devices, .host = "host"};
       on.policy = "aptmoe";
@@ -131,7 +131,7 @@ TEST_CASE("same bits: what the default policy becomes") {
   f.assumed.reset();  // without rates of links, all loads are free
   size_t turn = 0;
   for (const TrainedWith& with : trainings()) {
-    if (kSanitized && turn++ % 13 != 0) continue;
+    if (kSanitized && turn++ % 17 != 0) continue;
     RunsOn on{.devices = 1 + static_cast<int>(turn % 2), .host = "host", .by_times = true};
     on.least = turn++ % 3 != 0;
     on.recompute = kRecompute[turn % std::size(kRecompute)];

@@ -50,52 +50,53 @@ struct ExpertRanks {
   /// The rows of the group's ranks are computed in rounds: in round r those of the rank r places
   /// behind this one in the ring. So every rank has one other rank's rows at a time, and in round 0
   /// its own. The roles are interleaved in the ring, so ranks with experts alone compute at the same
-  /// time: all in the same rounds, or each once in every few neighbouring rounds. If as many ranks have
-  /// tokens as have experts alone, each role is a ring of its own, and in the later half of the rounds
-  /// both serve each other: then no round without experts is between two with experts.
-  int32_t guest_of(int32_t round) const {
-    if (!in_halves()) return at_place(place_of(position) + round);
-    return at_half(half(position) != round / attention_ranks, position + round);
-  }
+  /// time: all in the same rounds, or each once in every few neighbouring rounds. If as many ranks
+  /// have tokens as have experts alone, each role is a ring of its own, and in the later half of the
+  /// rounds both serve each other: then no round without experts is between two with experts.
+  int32_t guest_of(int32_t round) const { return at_place(plus(place_of(position), round)); }
   /// The round in which this rank computes the rows of `guest`.
-  int32_t round_of(int32_t guest) const {
-    if (!in_halves()) return (place_of(guest) - place_of(position) + ranks) % ranks;
-    const int32_t behind = (guest - position + ranks) % attention_ranks;
-    return behind + (half(guest) != half(position) ? attention_ranks : 0);
-  }
+  int32_t round_of(int32_t guest) const { return minus(place_of(guest), place_of(position)); }
   /// The rank that computes this one's rows while this one computes those of `guest`.
   int32_t host_of(int32_t guest) const {
-    if (!in_halves()) return at_place(2 * place_of(position) - place_of(guest) + ranks);
-    return at_half(half(guest), 2 * position - guest + ranks);
+    return at_place(minus(place_of(position), round_of(guest)));
   }
   friend bool operator==(const ExpertRanks&, const ExpertRanks&) = default;
 
  private:
-  bool in_halves() const { return attention_ranks > 0 && 2 * attention_ranks == ranks; }
-  bool half(int32_t at) const { return at >= attention_ranks; }
-  int32_t at_half(bool second, int32_t number) const {
-    return number % attention_ranks + (second ? attention_ranks : 0);
+  int32_t rings() const { return attention_ranks > 0 && 2 * attention_ranks == ranks ? 2 : 1; }
+  int32_t places() const { return ranks / rings(); }  // of a ring
+  /// Places are numbered ring by ring. A round is a way from one place to another, so many rings on
+  /// and so many places on in the ring, and has the number of the place that lies so far from place 0.
+  int32_t plus(int32_t place, int32_t round) const {
+    const int32_t ring = (place / places() + round / places()) % rings();
+    return ring * places() + (place + round) % places();
   }
-  bool in_roles() const { return attention_ranks > 0 && attention_ranks < ranks; }
+  int32_t minus(int32_t place, int32_t other) const {
+    const int32_t ring = (place / places() - other / places() + rings()) % rings();
+    return ring * places() + (place - other + ranks) % places();
+  }
+
+  bool interleaves() const {
+    return rings() == 1 && attention_ranks > 0 && attention_ranks < ranks;
+  }
   /// Of the role with fewer ranks, or of attention, each rank is followed by its share of the others.
   bool attention_leads() const { return 2 * attention_ranks <= ranks; }
   int32_t leaders() const { return attention_leads() ? attention_ranks : ranks - attention_ranks; }
 
-  /// The place of the rank at a position in the ring.
+  /// The place of the rank at a position.
   int32_t place_of(int32_t at) const {
-    if (!in_roles()) return at;
+    if (!interleaves()) return at;
     const bool attends = at < attention_ranks;
     const int32_t number = attends ? at : at - attention_ranks, share = ranks / leaders();
     if (attends == attention_leads()) return number * share;
     return number + number / (share - 1) + 1;
   }
-  /// The reverse, for any number of times around the ring.
+  /// The reverse.
   int32_t at_place(int32_t place) const {
-    const int32_t in_ring = place % ranks;
-    if (!in_roles()) return in_ring;
-    const int32_t share = ranks / leaders(), leader = in_ring / share, behind = in_ring % share;
-    const int32_t number = behind == 0 ? leader : leader * (share - 1) + behind - 1;
-    return (behind == 0) == attention_leads() ? number : attention_ranks + number;
+    if (!interleaves()) return place;
+    const int32_t share = ranks / leaders(), leader = place / share, follows = place % share;
+    const int32_t number = follows == 0 ? leader : leader * (share - 1) + follows - 1;
+    return (follows == 0) == attention_leads() ? number : attention_ranks + number;
   }
 };
 

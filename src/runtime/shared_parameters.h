@@ -1,5 +1,5 @@
-// The trained tensors of a step that has several logical shards, or several ranks. Here gradients are
-// summed by the tree of shards, and move between ranks together with weights and moments.
+// The trained tensors of a step that has several logical shards, or several ranks. Here gradients
+// are summed by the tree of shards, and move between ranks together with weights and moments.
 #pragma once
 
 #include <array>
@@ -20,34 +20,34 @@
 
 namespace hearth {
 
-/// The owners of all blocks, balanced by trained elements, in each layer and in all. Ranks that share the experts compute with
-/// their own; with all other blocks every rank does.
+/// The owners of all blocks, balanced by trained elements, in each layer and in all. Ranks that
+/// share the experts compute with their own; with all other blocks every rank does.
 Owners owners_of(const ParameterTable& table, const RankShards& shards);
 
-/// Tells a table which blocks this rank owns, which it has copies of, those that it computes with, and
-/// which of these it fetches before each use.
-/// Rank 0, which evaluates and writes the result, has all weights; moments are at owners alone.
+/// Tells a table which blocks this rank owns, which it has copies of, those that it computes with,
+/// and which of these it fetches before each use. Rank 0, which evaluates and writes the result, has
+/// all weights; moments are at owners alone.
 void own_blocks(ParameterTable& table, const RankShards& shards);
 
-/// How many gradients a rank puts aside while it adds up its shards. Each is as large as the arena of
-/// the gradients.
+/// How many gradients a rank puts aside while it adds up its shards. Each is as large as the arena
+/// of the gradients.
 int32_t gradients_aside(const RankShards& shards);
 
-/// The gradients of the experts of this rank, which it has once more for every other rank of its group,
-/// since each rank's shards are added up apart. 0 if ranks do not share experts.
+/// The gradients of the experts of this rank, which it has once more for every other rank of its
+/// group, since each rank's shards are added up apart. 0 if ranks do not share experts.
 size_t guest_gradient_bytes(const ParameterTable& table, const RankShards& shards);
 
-/// How many times this rank has them: for each other rank of its group, by position, the gradients and
-/// those that are put aside; for itself 0.
+/// How many times this rank has them: for each other rank of its group, by position, the gradients
+/// and those that are put aside; for itself 0.
 std::vector<int32_t> guest_gradients(const RankShards& shards);
 
 /// Where the gradients of this rank's experts are, with those of other ranks' rows beside them.
 Place guest_place(const ParameterTable& table, const RankShards& shards);
 
-/// The memory of what is on its way between ranks: of the largest reduce or give task of a schedule,
-/// gradients that come to this rank, and what passes the host between a device and the other ranks. If
-/// something is at a device (places from `hosts` on), the host's is at least kMovedBytes. If messages go
-/// directly, gradients come to memory of the device.
+/// The memory of what is on its way between ranks: of the largest reduce or give task of a
+/// schedule, gradients that come to this rank, and what passes the host between a device and the
+/// other ranks. If something is at a device (places from `hosts` on), the host's is at least
+/// kMovedBytes. If messages go directly, gradients come to memory of the device.
 struct StagingNeed {
   size_t host = 0, device = 0;  // bytes
 };
@@ -69,9 +69,9 @@ class SharedParameters : public RankWork {
     /// guest_gradient_bytes at guest_place, for the gradients and then for those put aside.
     std::vector<std::vector<std::byte*>> guests = {};
   };
-  /// `table` is bound, and `team` is null with one rank. Both must outlive the object, and so must the
-  /// devices: of all places, the first `hosts` the host's. `between_devices`: if messages go directly,
-  /// else null; must outlive the object, too.
+  /// `table` is bound, and `team` is null with one rank. Both must outlive the object, and so must
+  /// the devices: of all places, the first `hosts` the host's. `between_devices`: if messages go
+  /// directly, else null; must outlive the object, too.
   SharedParameters(const RankShards& shards, ParameterTable& table, Memory memory, RankTeam* team,
                    std::span<Device* const> devices, int32_t hosts,
                    World* between_devices = nullptr);
@@ -88,13 +88,13 @@ class SharedParameters : public RankWork {
 
   const Owners& owners() const { return owners_; }
 
-  /// All ranks call these, between steps. `spread`: weights from their owners to all ranks that have
-  /// copies. `collect`: weights that only owners have since updates, to rank 0.
+  /// All ranks call these, between steps. `spread`: weights from their owners to all ranks that
+  /// have copies. `collect`: weights that only owners have since updates, to rank 0.
   void spread();
   void collect();
-  /// All ranks call it at the begin of a step. If weights travel compressed, and `spread` or `collect` has
-  /// brought exact ones since the last step: they travel again, so that all ranks compute with what they
-  /// would have.
+  /// All ranks call it at the begin of a step. If weights travel compressed, and `spread` or
+  /// `collect` has brought exact ones since the last step: they travel again, so that all ranks
+  /// compute with what they would have.
   void repeat_give();
   /// How the weights of experts travelled last, by layer; empty: dense.
   std::vector<WiredStep> wired() const { return wire_.report(); }
@@ -118,7 +118,8 @@ class SharedParameters : public RankWork {
   /// Of a block: what the shards of this rank, or of each rank of its group, have come to.
   std::vector<PartialSum> sums_of(const OpSet& ops, BlockId block) const;
   void join_guests(const OpSet& ops, Stream& stream) const;
-  /// Whether `reduce` joins the sums of an expert for several ranks' rows: no task ends the only shard.
+  /// Whether `reduce` joins the sums of an expert for several ranks' rows: no task ends the only
+  /// shard.
   bool joins_in_reduce() const { return shards_.count() == 1 && !stage_.is_device(guest_place_); }
   void end_arena(const OpSet& ops, Stream& stream, ShardRange range, int32_t shard, size_t bytes,
                  std::byte* gradients, std::span<std::byte* const> aside) const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "budget/shortage.h"
 #include "budget/stage_room.h"
@@ -12,26 +13,43 @@ namespace hearth {
 namespace {
 
 constexpr int kMostRaises = 128;  // by 1/64 each: to seven times the memory
+constexpr int kMostSearches = 8;
 constexpr uint64_t kAny = std::numeric_limits<uint64_t>::max();
+
+bool fits_with(PlanSubject& subject, const PlanRequest& request, size_t at, uint64_t bytes) {
+  subject.places[at].budget.bytes = bytes;
+  return may_fit(subject, request) && plan_placement(subject, request).plan.fits();
+}
+
+uint64_t three_percent_less(uint64_t bytes) { return bytes / 100 * 97; }
+
+/// A budget of a place with which the request fits, and with 3 % less does not; the others are as
+/// they are. It does not fit with `least`, and fits with `most`. Weights that travel take what is
+/// left, so between budgets that fit, some may not.
+uint64_t least_between(PlanSubject& subject, const PlanRequest& request, size_t at, uint64_t least,
+                       uint64_t most) {
+  for (int i = 0; i < kMostSearches; ++i) {
+    while (most - least > std::max<uint64_t>(most / 256, 256)) {
+      const uint64_t middle = least + (most - least) / 2;
+      (fits_with(subject, request, at, middle) ? most : least) = middle;
+    }
+    if (!fits_with(subject, request, at, three_percent_less(most))) break;
+    most = three_percent_less(most);
+    least = 0;
+  }
+  return most;
+}
 
 /// The least budget of a place with which the request fits, the others being as they are. `most`:
 /// what the place takes without a limit.
 uint64_t least_budget(PlanSubject subject, const PlanRequest& request, size_t at, uint64_t most) {
-  const auto fits = [&](uint64_t bytes) {
-    subject.places[at].budget.bytes = bytes;
-    return may_fit(subject, request) && plan_placement(subject, request).plan.fits();
-  };
-  uint64_t least = 0;  // does not fit
+  uint64_t least = 0;
   // A limit changes which cuts are tried, so the cut that was found without one may not be.
-  for (int i = 0; i < kMostRaises && !fits(most); ++i) {
+  for (int i = 0; i < kMostRaises && !fits_with(subject, request, at, most); ++i) {
     least = most;
     most += most / 64 + 1;
   }
-  while (most - least > std::max<uint64_t>(most / 256, 256)) {
-    const uint64_t middle = least + (most - least) / 2;
-    (fits(middle) ? most : least) = middle;
-  }
-  return most;
+  return least_between(subject, request, at, least, most);
 }
 
 /// Looks for the least budgets of several stages.
@@ -101,7 +119,7 @@ class NeededMemory {
     if (!fits(raised)) return std::nullopt;
     for (size_t at = needed.size(); at-- > 1;) {
       if (now_.places[at].fits()) continue;
-      raised.places[at].budget.bytes = needed[at] * 97 / 100;
+      raised.places[at].budget.bytes = three_percent_less(needed[at]);
       if (fits(raised)) needed[at] = least_budget(raised, request_, at, needed[at]);
       raised.places[at].budget.bytes = needed[at];
     }
@@ -147,6 +165,16 @@ std::vector<uint64_t> needed_memory(const PlanSubject& subject, const PlanReques
     for (ComputePlace& of : least.places) of.budget.bytes = 0;
     for (const PlaceLines& place : plan_placement(least, request).plan.places) {
       needed.push_back(place.peak);
+    }
+    const auto device = static_cast<size_t>(subject.of_model.dense.front());
+    if (device == kHostPlace) return needed;
+    for (size_t at = 0; at < needed.size(); ++at) {
+      least.places[at].budget.bytes = std::max(needed[at], subject.places[at].budget.bytes);
+    }
+    // The plan of a device that has nothing may differ from those that fit.
+    const uint64_t less = three_percent_less(needed[device]);
+    if (fits_with(least, request, device, less)) {
+      needed[device] = least_between(least, request, device, 0, less);
     }
     return needed;
   }

@@ -252,7 +252,9 @@ class PlanMaker {
   TrainSchedule train_schedule(const PlanInput& input, std::optional<bool> recompute) const {
     if (request_.group) {
       const int64_t group = std::min(*request_.group, input.micro_batches_of_shard());
-      return planner_.train(input, group, recompute.value_or(false));
+      TrainSchedule kept = planner_.train(input, group, recompute.value_or(false));
+      if (recompute || fits(kept)) return kept;
+      return planner_.train(input, group, true);
     }
     return planner_.train_within(input, recompute,
                                  [&](const TrainSchedule& train) { return fits(train); });

@@ -259,7 +259,9 @@ class Search {
            });
   }
   bool experts_may_move() const {
-    return start_.places.experts.empty() && start_.places.dense.front() != kHostPlace;
+    const ModelPlaces& places = start_.places;  // weights that travel are the host's already
+    return places.experts.empty() && places.travel == Travel::never &&
+           places.dense.front() != kHostPlace;
   }
 
   PlanSubject subject_;  // with a little less memory

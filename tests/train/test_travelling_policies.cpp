@@ -1,6 +1,8 @@
 // --policy gpipe-offload and mobius: all weights live on the host, devices compute.
 #include <catch2/catch_test_macros.hpp>
 
+#include "base/sanitized.h"
+#include "support/has.h"
 #include "train/same_bits.h"
 
 namespace hearth::test {
@@ -42,6 +44,29 @@ TEST_CASE("travelling: a plan needs slots for one task, and a device less than a
   // What does not fit in slots is loaded again within a step.
   const char* in = "host->virtual:0";
   CHECK(least.last().bytes.at(in) > ample.last().bytes.at(in));
+}
+
+// The second device holds all layers: the embedding, which is tied, is computed with the head.
+TEST_CASE("travelling: what a refusal names is accepted, and no more than the run needs") {
+  if (kSanitized) SKIP("plans are searched for a minute");
+  SameBitsFixture f;
+  TrainConfig config = f.config_of({"tied"}, "x");
+  config.policy = "gpipe-offload";
+  config.grad_accum = 1;
+  const auto plan_with = [&](uint64_t bytes) {
+    config.devices = "virtual:mem=4096,virtual:mem=" + std::to_string(bytes) + ",host";
+    return plan_of(config);
+  };
+  const PlanReport small = plan_with(4096);
+  REQUIRE_FALSE(small.fits);
+  const uint64_t needed = small.json.find("needed_bytes")->as_uint();
+  INFO(small.refusal);
+  CHECK(plan_with(needed).fits);
+  CHECK_FALSE(plan_with(needed * 97 / 100).fits);  // recompute needs less, and counts
+  const PlanReport short_of_it = plan_with(needed * 95 / 100);
+  INFO(short_of_it.refusal);
+  CHECK_FALSE(short_of_it.fits);
+  CHECK_FALSE(has(short_of_it.refusal, "host,host"));  // the host is there already
 }
 
 TEST_CASE("travelling: gradients come home once for each load, and both policies move the same") {

@@ -31,11 +31,9 @@ void SilenceWatch::left(int32_t rank) { heard_at_[static_cast<size_t>(rank)] = k
 
 std::optional<SilenceWatch::Silent> SilenceWatch::look(double now) {
   if (!is_on()) return std::nullopt;
-  if (now - std::exchange(looked_at_, now) > kStopped * silence_s_) {
-    for (double& at : heard_at_) at = std::max(at, now);
-  }
+  if (now - std::exchange(looked_at_, now) > kStopped * silence_s_) since_ = now;
   const auto longest = std::min_element(heard_at_.begin(), heard_at_.end());
-  const double silent = now - *longest;
+  const double silent = now - std::max(*longest, since_);
   if (silent <= silence_s_) return std::nullopt;
   return Silent{static_cast<int32_t>(longest - heard_at_.begin()), silent};
 }

@@ -38,6 +38,7 @@ class SilenceWatch {
   std::vector<double> heard_at_;  // infinity: has left
   double silence_s_ = 0;
   double beat_at_ = 0, looked_at_ = 0;
+  double since_ = 0;  // no silence began before, whatever is heard later of times before it
 };
 
 }  // namespace hearth

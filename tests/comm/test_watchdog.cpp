@@ -143,6 +143,18 @@ TEST_CASE("silence: whoever was stopped itself gives the others the limit again"
   CHECK(!watch.look(300));  // no look for 299 s
   for (double now = 301; now < 308; now += 1) CHECK(!watch.look(now));
   CHECK(watch.look(309));
+  // What is heard afterwards of the time before, such as a call that has not come back since.
+  SilenceWatch own(1);
+  own.set_limit(8, 0);
+  const auto look = [&](double now) {
+    own.heard(0, 0.5);
+    return own.look(now);
+  };
+  CHECK(!look(1));
+  for (double now = 300; now < 308; now += 1) CHECK(!look(now));
+  const auto silent = look(309);
+  REQUIRE(silent);
+  CHECK(silent->seconds == 9);
 }
 
 TEST_CASE("silence: a rank that is stopped most of the time gives signs in between") {

@@ -96,6 +96,8 @@ void settle_options(TrainConfig& config) {
       config.logical_shards = shards.as_int();
       return true;
     });
+    // Whoever read the options did not know of a launcher's ranks.
+    if (!run) record(config, "logical-shards", std::to_string(config.shards()));
   }
   if (!config.warmup_ratio) {
     take("warmup-ratio", [&](const Json& ratio) {

@@ -119,6 +119,7 @@ struct Schedule {
   /// to be computed then (PlanInput::decides).
   bool decides = false;
   std::vector<Place> expected = {};
+  bool updates = false;  // whether it has update tasks; of several ranks, one may own nothing
   /// Whether the update tasks are those of the step before (PlanInput::rotates).
   bool rotates = false;
 

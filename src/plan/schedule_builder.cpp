@@ -413,6 +413,7 @@ void ScheduleBuilder::add_update(int32_t layer, TaskShare share, Place place, Pl
   shape.update = share;
   if (body_of(TaskKind::update).blocks(shape).empty()) return;
   append(TaskKind::update, shape, rows_of(-1), for_place);
+  schedule_.updates = true;
 }
 
 void ScheduleBuilder::add_update_by_lanes(int32_t layer, Place place) {

@@ -301,12 +301,6 @@ double Session::busiest_place_s(const StepUse& use) const {
   return most;
 }
 
-/// Of several ranks, one may own nothing.
-static bool updates(const Schedule& schedule) {
-  return std::ranges::any_of(schedule.tasks,
-                             [](const Task& task) { return task.kind == TaskKind::update; });
-}
-
 std::optional<StepResult> Session::train_step(const std::vector<MicroBatch>& batches,
                                               const StepNumbers& numbers, const StepHooks& hooks) {
   const Stopwatch time;
@@ -343,7 +337,7 @@ std::optional<StepResult> Session::train_step(const std::vector<MicroBatch>& bat
   const bool rotates = plan_.train->schedule.rotates;
   if (rotates) {
     give_due(plan_.train->schedule, *train_);
-  } else if (updates(plan_.train->schedule)) {
+  } else if (plan_.train->schedule.updates) {
     train_->scalar(Value::lr) = numbers.lr;
     train_->scalar(Value::update_step) = static_cast<double>(numbers.update);
   }
@@ -437,7 +431,7 @@ RunOptions Session::options_of(const StepHooks& hooks, double& save_wait_s) cons
 void Session::give_due(const Schedule& schedule, const Executor& executor) const {
   const DueUpdates due = due_.value_or(DueUpdates{.numbers = {.step = 0, .update = 0}});
   executor.scalar(Value::update_step) = static_cast<double>(due.numbers.update);
-  if (!updates(schedule)) return;
+  if (!schedule.updates) return;
   executor.scalar(Value::lr) = due.numbers.lr;
   executor.scalar(Value::due_clip) = due.clip;
   executor.scalar(Value::due_finite) = due.finite;

@@ -57,7 +57,7 @@ std::optional<EpBeside> ep_beside(const PlacedModel& zebra, const PlanRequest& r
                                              costs_at(ep, speed))});
   }
   const double seconds = simulate_ranks(ranks).front().time_s;
-  return EpBeside{seconds + between.around_tasks_s(), 0, of->shards.shards};
+  return EpBeside{seconds + between.around_tasks_s(), of->shards.shards};
 }
 
 }  // namespace hearth

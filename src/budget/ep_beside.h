@@ -12,7 +12,6 @@ namespace hearth {
 /// Plans and simulates a step with `ep` on the ranks of `zebra`, each at its own speed. With the logical
 /// shards of the run if the ranks divide them, else with one for each rank. None: micro-batches do not
 /// divide among the ranks, or rank 0 has too little memory for its plan.
-/// Leaves EpBeside::zebra_s 0.
 std::optional<EpBeside> ep_beside(const PlacedModel& zebra, const PlanRequest& request,
                                   const StepWork& work);
 

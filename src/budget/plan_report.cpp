@@ -346,7 +346,7 @@ std::string plan_text(const PlacedModel& model, const PlanTimes& times, PlanDeta
   std::string stages;
   for (const std::string& line : stage_lines(model)) stages += line + "\n";
   for (const std::string& line : hot_lines(model)) stages += line + "\n";
-  for (const std::string& line : zebra_lines(model)) stages += line + "\n";
+  for (const std::string& line : zebra_lines(model, times)) stages += line + "\n";
   if (const std::string line = wire_line(model); !line.empty()) stages += line + "\n";
   for (const std::string& line : domain_lines(model)) stages += line + "\n";
   if (const std::string line = policy_line(model); !line.empty()) stages += line + "\n";

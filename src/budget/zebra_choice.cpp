@@ -219,7 +219,6 @@ void choose_zebra(PlacedModel& model, PlanRequest& request, const StepWork& work
   forecast.unshifted_s = simulate_zebra(forecast.times, theorem_1).time_s;
   forecast.theorem = check_theorem_1(forecast.times, forecast.shift);
   forecast.ep = ep_beside(model, asked, work);
-  if (forecast.ep) forecast.ep->zebra_s = predict(model, work, std::nullopt).step.time_s;
   set_forecast(model, std::move(forecast));
 }
 
@@ -256,14 +255,15 @@ JsonArray tables_json(const ZebraRoles& roles) {
 /// By how much ep must be faster to be said so.
 constexpr double kFasterEp = 0.01;
 
-std::string ep_line(const PlacedModel& model, const EpBeside& ep) {
+/// `zebra_s`: of a step as planned.
+std::string ep_line(const PlacedModel& model, const EpBeside& ep, double zebra_s) {
   std::string text = spelled(Setting::parallel, "ep");
   if (ep.shards != model.plan.shards.shards) {
     text += " " + spelled(Setting::logical_shards, std::to_string(ep.shards));
   }
-  const bool faster = ep.step_s < ep.zebra_s * (1 - kFasterEp);
+  const bool faster = ep.step_s < zebra_s * (1 - kFasterEp);
   return fmt::format("{} {} on these ranks, simulated: {:.3g} s per step instead of {:.3g} s", text,
-                     faster ? "would be faster" : "would not be faster", ep.step_s, ep.zebra_s);
+                     faster ? "would be faster" : "would not be faster", ep.step_s, zebra_s);
 }
 
 std::string less_text(double before, double after) {
@@ -277,7 +277,7 @@ std::string role_of(const RankShards& shards, int32_t rank) {
   return rank < shards.attention_ranks ? "attention" : "experts";
 }
 
-std::vector<std::string> zebra_lines(const PlacedModel& model) {
+std::vector<std::string> zebra_lines(const PlacedModel& model, const PlanTimes& times) {
   const RankShards& shards = model.plan.shards;
   if (shards.attention_ranks == 0) return {};
   std::vector<std::string> lines;
@@ -307,7 +307,7 @@ std::vector<std::string> zebra_lines(const PlacedModel& model) {
       "simulated group: attention ranks compute {:.0f} % of the time, expert ranks {:.0f} %",
       100 * forecast->run.attention_s / forecast->run.time_s,
       100 * forecast->run.experts_s / forecast->run.time_s));
-  if (forecast->ep) lines.push_back(ep_line(model, *forecast->ep));
+  if (forecast->ep) lines.push_back(ep_line(model, *forecast->ep, times.step.time_s));
   if (forecast->theorem.holds()) {
     lines.emplace_back("Theorem 1 holds: no order of attention and experts is faster");
     return lines;

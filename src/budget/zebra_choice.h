@@ -30,8 +30,9 @@ void choose_zebra(PlacedModel& model, PlanRequest& request, const StepWork& work
 /// "attention" or "experts"; empty: no zebra.
 std::string role_of(const RankShards& shards, int32_t rank);
 
-/// For people: the shift, the order and the theorem, one line each. Empty: no zebra.
-std::vector<std::string> zebra_lines(const PlacedModel& model);
+/// For people: the shift, the order and the theorem, one line each. Empty: no zebra. `times`: of this
+/// plan.
+std::vector<std::string> zebra_lines(const PlacedModel& model, const PlanTimes& times);
 /// "roles", "expert_shift" and "theorem_1" of the plan.
 void add_zebra_json(const PlacedModel& model, Json& plan);
 

@@ -107,7 +107,7 @@ void describe(const PlannedRun& run, const TrainConfig& config, int64_t warmup, 
     compared ? reporter.note(line) : reporter.detail(line);
   }
   for (const std::string& line : stage_lines(model)) reporter.detail(line);
-  for (const std::string& line : zebra_lines(model)) reporter.detail(line);
+  for (const std::string& line : zebra_lines(model, times)) reporter.detail(line);
   if (const std::string line = wire_line(model); !line.empty()) reporter.note(line);
   for (const std::string& line : domain_lines(model)) reporter.detail(line);
   for (const std::string& line : hot_lines(model)) reporter.detail(line);

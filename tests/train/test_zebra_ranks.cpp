@@ -154,7 +154,7 @@ TEST_CASE("zebra ranks: the plan says what ep would take on the same ranks") {
   UnequalRanks f;
   const std::string fast = f.at("fast"), slow = f.at("slow");
   const auto says = [](const PlannedRun& run, const std::string& part) {
-    const std::vector<std::string> lines = zebra_lines(run.model);
+    const std::vector<std::string> lines = zebra_lines(run.model, run.times);
     return std::ranges::any_of(
         lines, [&](const std::string& line) { return line.find(part) != std::string::npos; });
   };

@@ -12,8 +12,8 @@ namespace hearth {
 
 /// What the same ranks would take with `ep`.
 struct EpBeside {
-  double step_s = 0, zebra_s = 0;  // with `ep`, and as planned
-  int32_t shards = 1;              // logical ones, of that plan
+  double step_s = 0;
+  int32_t shards = 1;  // logical ones, of that plan
 };
 
 struct ZebraForecast {

@@ -1,10 +1,10 @@
 #include "train/rank_orders.h"
 
-#include <optional>
 #include <utility>
 
 #include "setup/row_requests.h"
 #include "train/own_state.h"
+#include "train/unseen_updates.h"
 
 namespace hearth {
 
@@ -42,10 +42,7 @@ uint64_t follow_orders(RankTeam& team, const PlacedModel& model, const TrainConf
   const StepHooks hooks{{}, [&state](size_t views) { state.wait_until_safe(views); }};
   Sampler sampler(rows, sampler_options(config));
   GradientRecord gradients(model.table, model.opened->spec);
-  std::optional<std::vector<std::vector<double>>> tokens;  // of updates that it has not seen
-  const auto look = [&] {
-    if (tokens) gradients.look(session.table(), *std::exchange(tokens, {}));
-  };
+  UnseenUpdates unseen(gradients);
   while (true) {
     const Order order = receive_order(team);
     switch (order.kind) {
@@ -70,16 +67,15 @@ uint64_t follow_orders(RankTeam& team, const PlacedModel& model, const TrainConf
         sampler.seek({order.epoch, order.sequence});
         auto result =
             session.train_step(sampler.next_step(), {order.step, order.update, order.lr}, hooks);
-        look();
+        unseen.look(session.table());  // at those that were due
         if (!result->finite) break;
-        tokens = std::move(result->expert_tokens);
-        if (!session.updates_are_due()) look();
+        unseen.add(session, std::move(result->expert_tokens));
         join_records(team, gradients);
         break;
       }
       case Order::Kind::drain:
         session.drain(hooks);
-        look();
+        unseen.look(session.table());
         join_records(team, gradients);
         break;
     }

@@ -22,6 +22,7 @@
 #include "train/signals.h"
 #include "train/straggler_watch.h"
 #include "train/trainer.h"
+#include "train/unseen_updates.h"
 #include "verdict/gradient_record.h"
 #include "verdict/loss_record.h"
 #include "verdict/routing.h"
@@ -89,8 +90,6 @@ class TrainingRun {
   void drain();
   /// Drains, and brings here the weights that other ranks have.
   void settle();
-  /// Notes which tensors the last updates gave moments.
-  void look_at_gradients();
   void count(const StepResult& result, const std::vector<MicroBatch>& batches);
   /// Session::shrink_devices, with its lines in the journal. Saves the state and raises a device error
   /// if a budget is too small for the run.
@@ -150,8 +149,7 @@ class TrainingRun {
   Progress progress_;
   Routing routing_;
   GradientRecord gradients_;
-  /// Tokens of the experts in the last step that changes weights; none: its updates have been looked at.
-  std::optional<std::vector<std::vector<double>>> tokens_of_updates_;
+  UnseenUpdates unseen_updates_{gradients_};
   /// Since the last save: the tokens of experts, of the layers with experts, and all tokens.
   std::vector<std::vector<double>> recent_experts_;
   int64_t recent_tokens_ = 0;

@@ -32,7 +32,7 @@ std::optional<StepResult> TrainingRun::step() {
   if (crew_) crew_->begin_step(numbers, before);
   auto result = session_->train_step(batches, numbers, hooks());
   step_s_ = step_time_.seconds();
-  look_at_gradients();  // of updates that were due
+  unseen_updates_.look(session_->table());  // at those that were due
   if (result) {
     count(*result, batches);
   } else {
@@ -58,7 +58,7 @@ void TrainingRun::drain() {
   const Stopwatch draining;
   if (crew_) crew_->begin_drain();
   session_->drain(hooks());
-  look_at_gradients();
+  unseen_updates_.look(session_->table());
   if (crew_) crew_->join(gradients_);
   drain_s_ += draining.seconds();
 }
@@ -67,12 +67,6 @@ void TrainingRun::settle() {
   drain();
   if (!crew_ || std::exchange(collected_step_, progress_.step) == progress_.step) return;
   crew_->collect(*session_);
-}
-
-void TrainingRun::look_at_gradients() {
-  if (!tokens_of_updates_) return;
-  gradients_.look(session_->table(), *tokens_of_updates_);
-  tokens_of_updates_.reset();
 }
 
 void TrainingRun::shrink_devices() {
@@ -136,8 +130,7 @@ void TrainingRun::count(const StepResult& result, const std::vector<MicroBatch>&
     ++progress_.updates;
     progress_.skipped_in_a_row = 0;
     routing_.count(batches, result.expert_tokens);
-    tokens_of_updates_ = result.expert_tokens;
-    if (!session_->updates_are_due()) look_at_gradients();
+    unseen_updates_.add(*session_, result.expert_tokens);
     if (crew_) crew_->join(gradients_);
     if (result.trained_tokens > 0) {
       losses_.add(result.loss_sum / static_cast<double>(result.trained_tokens), result.grad_norm);

@@ -204,6 +204,8 @@ TEST_CASE("rank saves: a rank whose disk is full costs a save\\, not the run") {
   INFO(raised.message);
   CHECK(raised.code == ExitCode::storage);
   CHECK(raised.says("moment1.rank-1.safetensors"));
+  CHECK(raised.message.starts_with("rank 1 (host "));
+  CHECK(raised.message.find("rank ", 1) == std::string::npos);
   CHECK(list_directory(f.dir / "last/state") ==
         std::vector<std::string>{"step-00000001", "step-00000002", "step-00000003"});
   full = 0;

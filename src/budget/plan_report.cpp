@@ -313,7 +313,7 @@ Json plan_json(const PlacedModel& model, const PlanTimes& times,
   if (model.of_model.hot) json["held_experts"] = held_experts_json(model);
   if (plan.shards.ranks > 1) {
     json["ranks"] = ranks_json(plan, model.opened->spec);
-    if (plan.shards.group().divided()) json["direct_messages"] = plan.shards.direct;
+    json["direct_messages"] = plan.shards.direct;
     if (model.rates) json["rank_links"] = rank_links_json(model.rates->costs.ranks);
   }
   add_zebra_json(model, json);

@@ -15,6 +15,8 @@ struct GpuAddress {
 
 /// Of a value of --devices. Without those that are not there, which are refused when they are started.
 std::vector<GpuAddress> gpu_addresses(const std::string& devices);
+/// Whether such a value names one of them and nothing else.
+bool is_one_gpu(const std::string& devices);
 
 /// A GPU that two ranks on one host would compute with.
 struct SharedGpu {

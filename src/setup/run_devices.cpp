@@ -332,6 +332,10 @@ std::vector<GpuAddress> gpu_addresses(const std::string& devices) {
   return found;
 }
 
+bool is_one_gpu(const std::string& devices) {
+  return parse_device_list(devices).size() == 1 && gpu_addresses(devices).size() == 1;
+}
+
 bool names_gpu(const std::string& devices) { return has_gpu(read_list(devices)); }
 
 std::vector<std::string> RunDevices::names() const {

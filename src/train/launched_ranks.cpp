@@ -46,19 +46,26 @@ JsonObject machine_record() {
   return {{"cpus", own_cpus()}, {"cpus_online", int64_t{sysconf(_SC_NPROCESSORS_ONLN)}}};
 }
 
-/// The GPUs that a rank is to compute with. Devices that no rank could have are refused later.
-JsonArray own_gpus(TrainConfig config, int32_t ranks, int32_t rank) {
-  config.process_ranks = ranks;
+/// The GPUs that a rank is to compute with, and whether on one of them alone. Devices that no rank could
+/// have are refused later.
+struct OwnGpus {
   JsonArray gpus;
+  bool one_alone = false;
+};
+
+OwnGpus own_gpus(TrainConfig config, int32_t ranks, int32_t rank) {
+  config.process_ranks = ranks;
+  OwnGpus own;
   try {
     config = with_devices_of_rank(std::move(config), rank);
     for (const GpuAddress& gpu : gpu_addresses(config.devices)) {
-      gpus.emplace_back(JsonObject{{"name", gpu.name}, {"address", gpu.address}});
+      own.gpus.emplace_back(JsonObject{{"name", gpu.name}, {"address", gpu.address}});
     }
+    own.one_alone = is_one_gpu(config.devices);
   } catch (const Error&) {
-    gpus.clear();
+    own = {};
   }
-  return gpus;
+  return own;
 }
 
 std::vector<GpuAddress> gpus_in(const Json& record) {
@@ -136,9 +143,10 @@ std::optional<RankEnding> LaunchedRanks::compare_start(const TrainConfig& config
   fields.emplace_back("program", digest_of_file("/proc/self/exe", [](uint64_t) {}).hex());
   JsonObject record = machine_record();
   record.emplace_back("fields", std::move(fields));
-  const JsonArray gpus = own_gpus(config, team_->size(), team_->rank());
-  record.emplace_back("gpus", gpus);
-  record.emplace_back("no_gpu_messages", gpus.empty() ? "" : why_no_gpu_messages());
+  const OwnGpus own = own_gpus(config, team_->size(), team_->rank());
+  record.emplace_back("gpus", own.gpus);
+  record.emplace_back("one_gpu_alone", own.one_alone);
+  record.emplace_back("no_gpu_messages", own.gpus.empty() ? "" : why_no_gpu_messages());
   return compare(Json(std::move(record)).dump());
 }
 
@@ -233,11 +241,9 @@ void LaunchedRanks::count_cpus(const std::vector<Json>& records) {
   }
 }
 
-/// One GPU each, on all ranks, and NCCL.
+/// One GPU each and nothing else, on all ranks, and NCCL.
 void LaunchedRanks::look_at_gpus(const std::vector<Json>& records) {
-  const auto has_gpu = [](const Json& record) {
-    return record.find("gpus")->as_array().size() == 1;
-  };
+  const auto has_gpu = [](const Json& record) { return record.find("one_gpu_alone")->as_bool(); };
   if (!std::ranges::all_of(records, has_gpu)) return;
   for (size_t rank = 0; rank < records.size(); ++rank) {
     const std::string& why = records[rank].find("no_gpu_messages")->as_string();

@@ -58,7 +58,7 @@ PlanRequest training_request(const TrainConfig& config, const TrainingData* data
                     static_cast<int32_t>(config.attention_ranks)};
   if (config.parallel == "hybrid-ep") request.shards.wire = config.expert_wire();
   request.shards.direct = config.direct && config.ranks() > 1 && config.attention_ranks == 0 &&
-                          config.shared_experts() > 1 && !request.shards.wire.compresses();
+                          !request.shards.wire.compresses();
   request.rank_hosts = config.rank_hosts;
   request.rank_links = config.rank_links;
   request.cpu_share = config.cpu_share;

@@ -194,7 +194,7 @@ void TrainingRun::open_logs(const SavedState* state) {
     journal.event("stage_order", {{"step", progress_.step}, {"reason", reason}});
   }
   const Plan& plan = model_.plan;
-  if (plan.shards.group().divided()) {
+  if (plan.shards.ranks > 1) {
     journal.event("messages", {{"step", progress_.step}, {"direct", plan.shards.direct}});
   }
   journal.event("plan", {{"parallel", std::string(model_.opened->devices.planner->name())},

@@ -35,6 +35,12 @@ TEST_CASE("gpus of ranks: those of a list\\, by their PCI address") {
         Gpus{{"cuda:2", "0000:03:00.0"}, {"cuda:0", "0000:01:00.0"}});
   CHECK(gpu_addresses("cuda:7") == Gpus{});  // refused when it is started
   CHECK(gpu_addresses("virtual:mem=1G,host") == Gpus{});
+  CHECK(is_one_gpu("cuda:2"));
+  for (const char* const other :
+       {"cuda:2,host", "cuda:0,cuda:1", "cuda:7", "virtual:mem=1G", "host"}) {
+    INFO(other);
+    CHECK_FALSE(is_one_gpu(other));
+  }
   CHECK(cuda.count("start_device") == 0);
   set_cuda_back_end({});
   CHECK(gpu_addresses("cuda:0") == Gpus{});

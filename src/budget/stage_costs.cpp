@@ -42,9 +42,9 @@ double table_seconds(const PlanInput& input, int32_t layer, const BatchWork& bat
     const bool moe = input.spec.has_experts(layer);
     if (!moe || input.spec.has_shared_expert(layer)) add(TaskKind::mlp, phase);
     if (!moe) continue;
-    for (const TaskKind kind : {TaskKind::dispatch, TaskKind::experts, TaskKind::combine}) {
-      add(kind, phase);
-    }
+    add(TaskKind::dispatch, phase);
+    add(TaskKind::experts, phase);
+    if (phase != Phase::backward) add(TaskKind::combine, phase);  // no ranks share the experts here
   }
   return sum;
 }

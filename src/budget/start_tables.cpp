@@ -170,6 +170,7 @@ class StartTables {
   std::string key_of(const std::string& name) const {
     Hasher hasher;
     hasher.update_field(name);
+    hasher.update_u64(request_.shards.group().divided() ? 1 : 0);
     const ModelSpec& spec = model_.opened->spec;
     for (const int64_t n :
          {static_cast<int64_t>(model_.settings.compute), request_.tokens, request_.longest,
@@ -218,6 +219,7 @@ class StartTables {
     options.max_bytes = bytes;
     options.most_tokens = std::max<int64_t>(2, request_.tokens);
     options.quick = true;
+    options.shared_experts = request_.shards.group().divided();
     options.whole = false;
     const ModelSpec& spec = model_.opened->spec;
     options.expert_tokens =

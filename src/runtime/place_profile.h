@@ -29,6 +29,7 @@ struct ProfileOptions {
   /// what was (runtime/profile_scaling.h).
   bool quick = false;
   int64_t expert_tokens = 0;          // of one expert in the run; 0: unknown
+  bool shared_experts = true;         // also what only ranks that share the experts do
   std::optional<int64_t> cores = {};  // what entries state; none: left open
   /// Called once the memory is prepared, with how long that took. Returns `seconds` anew.
   std::function<double(double setup_s)> seconds_after_setup = {};

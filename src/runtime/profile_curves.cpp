@@ -127,6 +127,9 @@ void ProfileCurves::add_curves() {
     both(TaskKind::attention, model.moe_layer);
     both(TaskKind::dispatch, model.moe_layer);
     add_tokens(TaskKind::combine, Phase::forward, model.moe_layer, tokens);
+    if (options_.shared_experts) {
+      add_tokens(TaskKind::combine, Phase::backward, model.moe_layer, tokens);
+    }
     for (const Phase phase : {Phase::forward, Phase::backward}) add_experts(phase);
     if (model.spec.has_shared_expert(model.moe_layer)) both(TaskKind::mlp, model.moe_layer);
   } else {

@@ -27,6 +27,8 @@ TaskShape shape_of(const BenchSubject& subject, const BenchPlace& place, const T
   shape.tokens = size.tokens;
   shape.longest = std::min(subject.longest, std::max<int64_t>(size.tokens, 1));
   shape.place = place.place;
+  // Only if ranks share the experts does it have anything to do.
+  if (size.kind == TaskKind::combine && size.phase == Phase::backward) shape.ranks.ranks = 2;
   return shape;
 }
 

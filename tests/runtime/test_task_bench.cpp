@@ -124,7 +124,7 @@ TEST_CASE("place profile: a table of every kind, experts at twenty numbers of to
       const Place at = on_device ? 1 : kHostPlace;
       BenchSubject subject = shapes.subject(compute, at);
       BenchPlace place{*device, cpu(), on_device ? SpaceKind::device : SpaceKind::host, at};
-      ProfileOptions options{.seconds = .2, .max_bytes = kPlenty, .most_tokens = 64, .cores = 1};
+      ProfileOptions options{.seconds = 1, .max_bytes = kPlenty, .most_tokens = 64, .cores = 1};
       double last = 0;
       options.progress = [&](double share) {
         CHECK((share >= last && share <= 1));
@@ -139,8 +139,7 @@ TEST_CASE("place profile: a table of every kind, experts at twenty numbers of to
                                   TaskKind::dispatch, TaskKind::experts, TaskKind::combine}) {
         INFO(name_of(kind));
         REQUIRE(find(profile, kind, Phase::forward) != nullptr);
-        const bool has_backward = kind != TaskKind::combine;  // experts read gradients of tokens
-        REQUIRE((find(profile, kind, Phase::backward) != nullptr) == has_backward);
+        REQUIRE(find(profile, kind, Phase::backward) != nullptr);
       }
       for (const TaskKind kind : {TaskKind::head, TaskKind::norm, TaskKind::update}) {
         REQUIRE(find(profile, kind, Phase::forward) != nullptr);

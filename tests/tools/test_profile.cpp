@@ -94,6 +94,7 @@ TEST_CASE("profile: what cannot be is refused") {
   CHECK(file.err.find("warning: " + idle) != std::string::npos);
   CHECK(file.out.find("wrote " + (w.d / "host.json")) != std::string::npos);
   CHECK(file.out.find("\nexperts    forward   f32") != std::string::npos);
+  CHECK(file.out.find("\ncombine    backward  f32") != std::string::npos);
   CHECK(std::filesystem::exists(w.d / "host.html"));
 }
 

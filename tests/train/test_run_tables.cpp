@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <set>
 
+#include "budget/plan_time.h"
 #include "setup/run_tables.h"
 #include "support/has.h"
 #include "topology/topology.h"
@@ -202,6 +203,19 @@ TEST_CASE("run tables: a run without tables measures one, saves it, and measures
   // A state of an older version has no tables.
   const PlannedRun other = f.planned(f.with("other", ""));
   CHECK(other.model.tables.by_place.empty());
+}
+
+TEST_CASE("run tables: a measured table has times for all tasks of ranks that share experts") {
+  TableFixture f;
+  TrainConfig config = f.with("run", "");
+  config.grad_accum = config.thread_ranks = 2;
+  config.parallel = "ep";
+  const PlannedRun run = f.planned(config);
+  CHECK(run.model.tables.find("host")->source == TableSource::measured);
+  const std::vector<std::string> lines = table_lines(run.model);
+  REQUIRE(lines.size() == 1);
+  INFO(lines.front());
+  CHECK_FALSE(has_line(lines.front(), "no times for"));
 }
 
 TEST_CASE("run tables: measured tables decide no cut, given ones do") {

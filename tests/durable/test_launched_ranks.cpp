@@ -221,6 +221,26 @@ TEST_CASE("launched ranks: a signal to any of them stops all\\, and other ranks 
   CHECK(f.tiny.outcome("parts").model == expected.model);
 }
 
+TEST_CASE("launched ranks: logical shards that nobody named are the ranks of the first start") {
+  const Launched f;
+  Words words = f.train("run", 300);
+  const auto option = std::find(words.begin(), words.end(), "--logical-shards");
+  words.erase(option, option + 2);
+  const std::string run = f.tiny.d / "run";
+  Process process(test_launcher(), f.start({{2, {}, words}}));
+  REQUIRE(process.wait_until([&] { return has_steps(run, 10); }));
+  ::kill(process_of(run, 1), SIGUSR1);
+  REQUIRE(process.wait().code == 75);
+  CHECK(read_file(run + "/config.yaml").find("\nlogical-shards: 2\n") != std::string::npos);
+  const Ended again = f.run_on(2, words);
+  INFO(again.err);
+  REQUIRE(again.code == 0);
+  Words whole = f.train("whole", 300);
+  *(std::find(whole.begin(), whole.end(), "--logical-shards") + 1) = "2";
+  REQUIRE(f.tiny.run(f.tiny.command(whole)).code == 0);
+  CHECK(f.tiny.outcome("run").root == f.tiny.outcome("whole").root);
+}
+
 TEST_CASE("launched ranks: a killed one ends all\\, and the run goes on from the last state") {
   const Launched f;
   REQUIRE(f.tiny.run(f.tiny.command(f.train("whole", 200))).code == 0);

@@ -87,9 +87,10 @@ uint64_t running_bytes(const PlanSubject& subject, size_t far_places) {
 }
 
 /// What opening the written result takes beyond the buffers of reading, which are free by then. The
-/// first MiB of it is code and heap that stayed from opening the model.
+/// first MiB of it is code and heap that stayed from opening the model. Of several ranks the first one
+/// writes the result.
 uint64_t check_bytes(const PlanSubject& subject, const PlanRequest& request, bool staged) {
-  if (!request.training) return 0;
+  if (!request.training || request.shards.rank > 0) return 0;
   constexpr uint64_t kStayed = uint64_t{1} << 20;
   const uint64_t opening = subject.opening_bytes - std::min(subject.opening_bytes, kStayed);
   const uint64_t takes = opening + Checkpoint::read_buffer_bytes(1);

@@ -154,12 +154,11 @@ std::vector<std::string> domain_lines(const PlacedModel& model) {
   std::vector<std::string> lines{
       fmt::format("expert domains: each expert is at {} of {} ranks ({})", domains.size(),
                   domains.ranks(), domains_text(model.plan.shards))};
-  if (const int32_t from = model.plan.shards.fetched_from; from >= 0) {
-    lines.push_back(
-        fmt::format("  ranks other than 0 keep experts that they own alone, in layers from {} on: "
-                    "the others are "
-                    "fetched before each use",
-                    from));
+  if (model.plan.shards.fetches()) {
+    lines.push_back(fmt::format(
+        "  in layers from {} on, ranks other than 0 keep only the experts that they own, "
+        "and fetch the others before each use",
+        model.plan.shards.fetched_from));
   }
   if (!model.domains) return lines;
   for (const DomainForecast::Candidate& each : model.domains->candidates) {
@@ -178,8 +177,7 @@ void add_domains_json(const PlacedModel& model, double tokens, Json& plan) {
   if (levels.empty()) return;
   plan["levels"] = numbers_json(ranks_of(levels));
   plan["domains"] = numbers_json(sizes_of(levels));
-  if (const int32_t from = model.plan.shards.fetched_from; from >= 0)
-    plan["kept_layers"] = int64_t{from};
+  if (model.plan.shards.fetches()) plan["kept_layers"] = int64_t{model.plan.shards.fetched_from};
   plan["p"] = ExpertDomains(levels).travelling_share();
   const DomainVolumes volumes = domain_volumes(model, tokens);
   if (const ExpertWire& wire = model.plan.shards.wire; wire.compresses()) {

@@ -4,8 +4,8 @@ namespace hearth {
 
 void fetch_what_does_not_fit(PlacedModel& model, PlanRequest& request) {
   const RankShards& shards = request.shards;
-  const bool can_fetch = !shards.levels.empty() && shards.domains().size() > 1 &&
-                         !shards.wire.compresses() && model.of_model.travel == Travel::never;
+  const bool can_fetch =
+      !shards.levels.empty() && shards.domains().size() > 1 && !shards.wire.compresses();
   if (!can_fetch || model.plan.fits() || !model.plan.train) return;
   PlanRequest fits = request;
   fits.shards.fetched_from = 0;

@@ -7,9 +7,9 @@
 namespace hearth {
 
 /// If `model` does not fit: plans it again with the fewest layers whose experts are fetched, if that fits.
-/// Layers are those of the end, since backward begins with the last one's experts, which are still there.
-/// Nothing changes if it fits or never does, without expert domains, if experts travel between a rank and
-/// its device, or if their weights travel compressed. Afterwards `request` is what was planned.
+/// The last layers are fetched first, since backward begins with the last one's experts, which are still
+/// there. Nothing changes if it fits or never does, without expert domains, or if weights travel
+/// compressed. Afterwards `request` is what was planned.
 void fetch_what_does_not_fit(PlacedModel& model, PlanRequest& request);
 
 }  // namespace hearth

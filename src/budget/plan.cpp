@@ -446,12 +446,14 @@ class PlanMaker {
     for (const ParameterArena& arena : parameter_arenas(table, plan_.policy)) {
       if (is_reached(arena.place)) bytes += arena.bytes;
     }
-    size_t fetched = 0;  // of a layer
+    size_t fetched = 0, layers = 0;  // of a layer; how many
     for (int32_t layer = 0; layer < subject_.spec.layers; ++layer) {
-      if (!subject_.spec.has_experts(layer)) continue;
+      if (!shards.fetches(layer) || !subject_.spec.has_experts(layer)) continue;
+      if (!is_reached(table.block(table.find_block(BlockKind::expert, layer, 0)).place)) continue;
       fetched = std::max(fetched, fetched_bytes(table, layer, subject_.spec.experts, plan_.policy));
+      ++layers;
     }
-    bytes += 2 * fetched;
+    bytes += std::min<size_t>(layers, 2) * fetched;
     const std::vector<int32_t> guests = guest_gradients(shards);
     const auto times = static_cast<uint64_t>(std::accumulate(guests.begin(), guests.end(), 0));
     return bytes + (is_reached(guest_place(table, shards))

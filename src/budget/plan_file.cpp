@@ -349,6 +349,7 @@ void require_planned(const TrainConfig& config, const Json& plan) {
       compare("expert_shift");
       compare("levels");
       compare("domains");
+      compare("kept_layers");
     }
     if (key == std::string_view("devices")) require_places(config, file.json(), plan);
     if (key == std::string_view("stages")) compare(kStagesBackward);

@@ -80,10 +80,38 @@ bool is_sent(const ParameterTable& table, const Owners& owners, const RankShards
   });
 }
 
+/// Owners of blocks, balanced by what a member of theirs counts. Where that is 0, owners that were chosen
+/// before stay.
+static void choose_evenly(const std::vector<OwnedBlock>& blocks, int64_t OwnedBlock::*bytes,
+                          int32_t ranks, std::vector<int32_t>& rank_of) {
+  std::vector<size_t> order(blocks.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(order, {}, [&](size_t b) {
+    const bool has_one = blocks[b].shares.size() == 1;
+    return std::tuple(!has_one, blocks[b].layer, -(blocks[b].*bytes));
+  });
+  std::vector<int64_t> all(static_cast<size_t>(ranks)), of_layer;
+  int32_t layer = 0;
+  for (const size_t b : order) {
+    const OwnedBlock& block = blocks[b];
+    if (rank_of[b] >= 0 && block.*bytes == 0) continue;
+    if (of_layer.empty() || block.layer != layer) of_layer.assign(all.size(), 0);
+    layer = block.layer;
+    const auto load = [&](const BlockShare& share) {
+      const auto rank = static_cast<size_t>(share.rank);
+      return std::tuple(of_layer[rank], all[rank], share.rank);
+    };
+    const int32_t owner = std::ranges::min_element(block.shares, {}, load)->rank;
+    if (block.shares.size() > 1) of_layer[static_cast<size_t>(owner)] += block.*bytes;
+    all[static_cast<size_t>(owner)] += block.*bytes;
+    rank_of[b] = owner;
+  }
+}
+
 Owners choose_owners(int32_t shards, int32_t ranks, std::vector<OwnedBlock> blocks) {
   Owners owners;
   owners.shards = shards;
-  owners.rank_of.resize(blocks.size());
+  owners.rank_of.resize(blocks.size(), -1);
   for (const OwnedBlock& block : blocks) {
     int32_t next = 0;
     for (const BlockShare& share : block.shares) {
@@ -94,27 +122,8 @@ Owners choose_owners(int32_t shards, int32_t ranks, std::vector<OwnedBlock> bloc
     HEARTH_CHECK(next == shards, "owners: shards without a rank");
   }
 
-  std::vector<size_t> order(blocks.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::ranges::stable_sort(order, {}, [&](size_t b) {
-    const bool has_one = blocks[b].shares.size() == 1;
-    return std::tuple(!has_one, blocks[b].layer, -blocks[b].bytes);
-  });
-  std::vector<int64_t> all(static_cast<size_t>(ranks)), of_layer;
-  int32_t layer = 0;
-  for (const size_t b : order) {
-    const OwnedBlock& block = blocks[b];
-    if (of_layer.empty() || block.layer != layer) of_layer.assign(all.size(), 0);
-    layer = block.layer;
-    const auto load = [&](const BlockShare& share) {
-      const auto rank = static_cast<size_t>(share.rank);
-      return std::tuple(of_layer[rank], all[rank], share.rank);
-    };
-    const int32_t owner = std::ranges::min_element(block.shares, {}, load)->rank;
-    if (block.shares.size() > 1) of_layer[static_cast<size_t>(owner)] += block.bytes;
-    all[static_cast<size_t>(owner)] += block.bytes;
-    owners.rank_of[b] = owner;
-  }
+  choose_evenly(blocks, &OwnedBlock::bytes, ranks, owners.rank_of);
+  choose_evenly(blocks, &OwnedBlock::frozen, ranks, owners.rank_of);
   for (OwnedBlock& block : blocks) owners.shares_of.push_back(std::move(block.shares));
   return owners;
 }

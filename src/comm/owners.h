@@ -47,6 +47,8 @@ struct OwnedBlock {
   int64_t bytes = 0;  // what its owner keeps
   std::vector<BlockShare> shares;
   int32_t layer = -1;
+  /// Of frozen weights that its owner alone keeps (RankShards::fetched_from).
+  int64_t frozen = 0;
 };
 
 /// An expert that in each group is computed by the rank at `position`, for the shards of the attention
@@ -64,7 +66,7 @@ bool is_sent(const ParameterTable& table, const Owners& owners, const RankShards
 /// Whole blocks, balanced by bytes. Blocks that one rank alone computes are that rank's. The others go
 /// layer by layer, the largest first, each to the rank with the fewest bytes of that layer among those
 /// that compute with it; of equals to the one with the fewest in all, then the first. So the gradients
-/// of a layer, which travel together, use all links in both directions. A pure function of its
+/// of a layer, which travel together, use all links in both directions. Frozen blocks come after all others, in the same way, and change nothing of theirs. A pure function of its
 /// arguments. `ranks`: of the run; the first may be all that compute shards.
 Owners choose_owners(int32_t shards, int32_t ranks, std::vector<OwnedBlock> blocks);
 

@@ -59,11 +59,13 @@ struct RankShards {
   bool direct = false;
   /// How weights of trained experts travel. Not dense: `levels` are not empty.
   ExpertWire wire = {};
-  /// Ranks keep no weights of experts that others own, in layers from this one on: the owners send them
-  /// before each use (layers/fetched_experts.h). But rank 0 keeps all. -1: every rank keeps what it
-  /// computes with.
+  /// In layers from this one on, ranks keep only the experts that they own: the owners send them to the
+  /// other ranks that compute with them, before each use (layers/fetched_experts.h). But rank 0 keeps
+  /// all. -1: every rank keeps what it computes with.
   int32_t fetched_from = -1;
-  bool fetches(int32_t layer) const { return fetched_from >= 0 && layer >= fetched_from; }
+  /// Whether any layer is fetched, and this one: some expert must be at several ranks.
+  bool fetches() const { return fetched_from >= 0 && ranks > expert_ranks; }
+  bool fetches(int32_t layer) const { return fetches() && layer >= fetched_from; }
   ExpertDomains domains() const {
     return levels.empty() ? ExpertDomains::of_neighbours(ranks, expert_ranks)
                           : ExpertDomains(levels);

@@ -19,15 +19,23 @@ void add_fetched_port(const TaskShape& s, Access access, std::vector<Port>& port
 }
 
 ConstView fetched_weight(const BodyContext& c, BlockId block, Slot slot) {
+  HEARTH_CHECK(c.table.block(block).fetched, "fetched experts: one that this rank keeps");
+  int64_t before = 0;  // experts of a layer are alike
+  const BlockId first = c.table.find_block(BlockKind::expert, c.layer, 0);
+  for (BlockId b = first; b < block; ++b) before += c.table.block(b).fetched ? 1 : 0;
   const auto* const data = static_cast<const std::byte*>(c.in(Value::fetched_experts).data);
-  const auto id = c.table.find_slot(block, slot);
+  const auto wanted = c.table.find_slot(block, slot);
   ConstView weight;
-  each_fetched(c.table, c.layer, c.spec.experts, policy_of(c.settings, c.pass == Pass::train),
-               [&](TensorId each, DType type, size_t offset) {
-                 const Tensor& tensor = c.table.tensor(each);
-                 if (each == id) weight = {data + offset, type, tensor.rows, tensor.cols};
-               });
-  HEARTH_CHECK(weight.data != nullptr, "fetched experts: another rank's expert");
+  size_t offset = 0;
+  const size_t bytes = each_fetched_tensor(c.table, block, policy_of(c.settings, true),
+                                           [&](TensorId id, DType type, size_t at) {
+                                             if (id != wanted) return;
+                                             const Tensor& tensor = c.table.tensor(id);
+                                             weight = {data, type, tensor.rows, tensor.cols};
+                                             offset = at;
+                                           });
+  HEARTH_CHECK(weight.data != nullptr, "fetched experts: a block without the asked weight");
+  weight.data = data + static_cast<size_t>(before) * bytes + offset;
   return weight;
 }
 

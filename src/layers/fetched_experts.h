@@ -5,8 +5,9 @@
 //   collective  fetch l ......  fetch l + 1 ..  (is last)       fetch l - 1  ...
 //   compute     E of l - 1      E of l          E, backward     backward     backward
 //
-// So a rank has the weights of two such layers at one time, and their bytes cross the links twice a step
-// and group: forward and backward. Adapters of these experts are kept, and so are gradients.
+// So a rank has the weights of two such layers at one time. Their bytes cross the links twice for each
+// group of micro-batches, those of the last layer once. Adapters and gradients of these experts are
+// kept.
 //
 //   value       expert a [gate | up | down], expert b [gate | up | down], ...   each aligned
 #pragma once
@@ -20,8 +21,20 @@
 
 namespace hearth {
 
-/// f(id, type, offset) of each tensor of the experts of a layer that this rank fetches, in table order, as
-/// they lie in the value. Returns the bytes of all.
+/// f(id, type, offset) of each tensor of an expert, as they lie behind each other. Returns its bytes.
+template <class F>
+size_t each_fetched_tensor(const ParameterTable& table, BlockId expert, const CopyPolicy& policy,
+                           const F& f) {
+  size_t bytes = 0;
+  for (TensorId id = table.block(expert).begin; id < table.block(expert).end; ++id) {
+    const DType type = read_type(table, id, policy);
+    f(id, type, bytes);
+    bytes = align_up(bytes + static_cast<size_t>(table.tensor(id).size()) * size_of(type));
+  }
+  return bytes;
+}
+
+/// The same of the experts of a layer that this rank fetches, in table order, as they lie in the value.
 template <class F>
 size_t each_fetched(const ParameterTable& table, int32_t layer, int64_t experts,
                     const CopyPolicy& policy, const F& f) {
@@ -29,11 +42,8 @@ size_t each_fetched(const ParameterTable& table, int32_t layer, int64_t experts,
   const BlockId first = table.find_block(BlockKind::expert, layer, 0);
   for (BlockId block = first; block < first + static_cast<BlockId>(experts); ++block) {
     if (!table.block(block).fetched) continue;
-    for (TensorId id = table.block(block).begin; id < table.block(block).end; ++id) {
-      const DType type = read_type(table, id, policy);
-      f(id, type, bytes);
-      bytes = align_up(bytes + static_cast<size_t>(table.tensor(id).size()) * size_of(type));
-    }
+    bytes += each_fetched_tensor(
+        table, block, policy, [&](TensorId id, DType type, size_t at) { f(id, type, bytes + at); });
   }
   return bytes;
 }

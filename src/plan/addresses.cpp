@@ -137,16 +137,20 @@ size_t largest_first(Order order, size_t base) {
   return end;
 }
 
-/// Returns the end of the buffers' addresses, which begin at `base`.
+/// Returns the end of the buffers' addresses, which begin at `base`. Experts that are fetched are large,
+/// and live for a short or a long time, two at once: among the others they would take several holes.
 size_t assign_arena(const Order& buffers, TaskId end, size_t base) {
-  Order to_the_end, others, brief;
+  Order fetched, to_the_end, others, brief;
   for (Buffer* b : buffers) {
-    if (b->last - b->first < kShort) {
+    if (b->port.value == Value::fetched_experts) {
+      fetched.push_back(b);
+    } else if (b->last - b->first < kShort) {
       brief.push_back(b);
     } else {
       (b->last == end ? to_the_end : others).push_back(b);
     }
   }
+  base = largest_first(std::move(fetched), base);
   return largest_first(std::move(brief),
                        in_order_of_time(std::move(others), side_by_side(to_the_end, base)));
 }

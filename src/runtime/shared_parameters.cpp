@@ -28,6 +28,12 @@ int64_t gradient_elements(const ParameterTable& table, BlockId block) {
   return elements;
 }
 
+int64_t elements_of(const ParameterTable& table, const Block& block) {
+  int64_t elements = 0;
+  for (TensorId id = block.begin; id < block.end; ++id) elements += table.tensor(id).size();
+  return elements;
+}
+
 /// The gradients of a block as one view.
 View gradients_of(const ParameterTable& table, BlockId block) {
   for (TensorId id = table.block(block).begin; id < table.block(block).end; ++id) {
@@ -115,8 +121,11 @@ Owners owners_of(const ParameterTable& table, const RankShards& shards) {
       shares = shards.attention_ranks > 0 ? shares_of_role(shards, position)
                                           : shares_of_expert(map, domains, position);
     }
-    blocks.push_back(
-        {gradient_elements(table, block), std::move(shares), table.block(block).layer});
+    const Block& of = table.block(block);
+    const bool sent = of.kind == BlockKind::expert && shards.fetches(of.layer);
+    const int64_t gradients = gradient_elements(table, block);
+    const int64_t frozen = sent && gradients == 0 ? elements_of(table, of) : 0;
+    blocks.push_back({gradients, std::move(shares), of.layer, frozen});
   }
   return choose_owners(shards.shards, shards.ranks, std::move(blocks));
 }

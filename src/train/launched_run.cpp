@@ -5,6 +5,7 @@
 #include "base/error_format.h"
 #include "base/log.h"
 #include "base/raised_error.h"
+#include "base/setting.h"
 #include "budget/plan_fit.h"
 #include "record/run_reporter.h"
 #include "train/other_ranks.h"
@@ -105,7 +106,13 @@ void follow_run(const Json& begin, const TrainConfig& given, Reporter& reporter,
   const PlacedModel model = placed_for_rank(
       experts ? trained_model(opened, config, experts_in(*experts)) : trained_model(opened, config),
       training_request(config, &data), leader, team.rank());
-  if (!model.plan.fits()) throw usage_error("{}", what_is_missing(model.plan));
+  if (!model.plan.fits()) {
+    const RankShards& shards = model.plan.shards;
+    const bool could_fetch = config.parallel == "hybrid-ep" && shards.ranks > shards.expert_ranks &&
+                             !shards.wire.compresses() && shards.fetched_from != 0;
+    throw usage_error("{}{}", what_is_missing(model.plan),
+                      could_fetch ? "; less with " + spelled(Setting::kept_layers, "0") : "");
+  }
   const RunIdentity identity = identity_of_run(config, model, data.rows.digests(), {});
   require_same_fields(team, read_fields(identity));
   ranks_on_disk(team, config.out);

@@ -59,16 +59,6 @@ bool needs_sample(const TrainedModel& model, const PlanRequest& request,
   return placed.plan.fits() && chooses_held_experts(placed);
 }
 
-/// Experts that a rank's device loads from its host have a home there.
-void require_kept_experts(const TrainConfig& config, const ModelSpec& spec,
-                          const ModelPlaces& places) {
-  if (fetched_from(config, spec) < 0 || places.travel == Travel::never) return;
-  throw usage_error(
-      "{}: devices load experts from the host of their rank, which keeps them; use {}",
-      spelled(Setting::kept_layers, std::to_string(*config.kept_layers)),
-      spelled(Setting::kept_layers, "auto"));
-}
-
 /// Options that cannot go together are refused before data are read.
 std::shared_ptr<const OpenedModel> checked(std::shared_ptr<const OpenedModel> opened,
                                            const TrainConfig& config) {
@@ -76,7 +66,6 @@ std::shared_ptr<const OpenedModel> checked(std::shared_ptr<const OpenedModel> op
   require_expert_ranks(config, opened->spec);
   require_expert_shift(config, opened->spec);
   require_domains(config, opened->spec);
-  require_kept_experts(config, opened->spec, opened->devices.of_model);
   if (config.divide_experts && config.ranks() > 1) {
     throw usage_error("{}: works on one rank, not on {}", spelled(Setting::divide_experts, "on"),
                       config.ranks());

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
+#include <cstdlib>
+#include <map>
 #include <set>
 
 #include "base/json.h"
@@ -12,6 +14,7 @@
 #include "budget/peak_line.h"
 #include "budget/plan_report.h"
 #include "layers/fetched_experts.h"
+#include "runtime/shared_parameters.h"
 #include "train/faulty_rank.h"
 #include "train/planned_run.h"
 #include "train/ranks_fixture.h"
@@ -59,16 +62,27 @@ class FetchedFixture : public RanksFixture {
 };
 
 struct PlannedFetch {
-  explicit PlannedFetch(const TrainConfig& config)
-      : run(config, open_model(config), reporter, Planning::sizes),
+  explicit PlannedFetch(const TrainConfig& given)
+      : config(given),
+        run(given, open_model(given), reporter, Planning::sizes),
         json(plan_json(run.model, run.times, run.model.plan.places)) {}
   double volume(const char* key) const { return json.find("volumes")->find(key)->as_double(); }
   /// Of the process: all ranks.
   uint64_t host_bytes() const { return sum_of(run.model.plan.places[kHostPlace].lines); }
   RecordingReporter reporter;
+  TrainConfig config;
   PlannedRun run;
   Json json;
 };
+
+/// Why it is refused, with the plans of all ranks; empty: it is not.
+std::string require_fits(const PlannedFetch& planned) {
+  return raised_by([&] { require_run_fits(planned.run, planned.config); }).message;
+}
+
+size_t host_arena(const PlacedModel& model) {
+  return model.plan.train->schedule.arena_bytes[kHostPlace];
+}
 
 }  // namespace
 
@@ -216,18 +230,83 @@ TEST_CASE("fetched experts: the plan keeps as many layers as fit") {
     tight.cpu_memory = bytes;
     return PlannedFetch(tight);
   };
+  REQUIRE(require_fits(all) == "");
   const uint64_t less = (all.host_bytes() - half.host_bytes()) / 2;
   CHECK(chosen(all.host_bytes() + less).json.find("kept_layers") == nullptr);
   const PlannedFetch some = chosen(half.host_bytes() + less);
   REQUIRE(some.json.find("kept_layers") != nullptr);
   const int64_t kept = some.json.find("kept_layers")->as_int();
   CHECK((kept >= 5 && kept < 10));
-  CHECK(some.run.model.plan.fits());
+  CHECK(require_fits(some) == "");
   bool said = false;
   for (const std::string& line : domain_lines(some.run.model)) {
     said = said || line.find(fmt::format("layers from {} on", kept)) != line.npos;
   }
   CHECK(said);
+}
+
+TEST_CASE("fetched experts: take the memory of two layers in the arena") {
+  FetchedFixture f;
+  f.make_deep("qwen2_moe", 256);
+  for (const bool recompute : {false, true}) {
+    const auto planned = [&](int64_t kept) {
+      TrainConfig config = f.config_of({"deep"}, "planned", {4}, {4}, kept);
+      config.recompute = recompute ? Recompute::blocks : Recompute::none;
+      return PlannedFetch(config);
+    };
+    const PlannedFetch all = planned(10), none = planned(0);
+    for (size_t rank = 0; rank < 3; ++rank) {
+      const PlacedModel& keeps = all.run.others[rank];
+      const PlacedModel& fetches = none.run.others[rank];
+      size_t fetched = 0;  // of the layer with most
+      for (int32_t layer = 0; layer < 10; ++layer) {
+        fetched = std::max(
+            fetched,
+            fetched_bytes(fetches.table, layer, fetches.opened->spec.experts, fetches.plan.policy));
+      }
+      REQUIRE(fetched > size_t{100} << 10);
+      CHECK(host_arena(fetches) > host_arena(keeps) + fetched);
+      CHECK(host_arena(fetches) <= host_arena(keeps) + 2 * fetched + 4096);
+    }
+  }
+}
+
+TEST_CASE("fetched experts: with adapters, ranks own equally many experts of a layer") {
+  FetchedFixture f;
+  const PlannedFetch planned(f.config_of(kLora, "planned", {2}, {2}, 0));
+  const ParameterTable& table = planned.run.model.table;
+  const auto of = [&](int64_t kept) {
+    return PlannedFetch(f.config_of(kLora, "planned", {2}, {2}, kept)).run.model.plan.shards;
+  };
+  const Owners fetched = owners_of(table, of(0)), kept = owners_of(table, of(9));
+  std::map<int32_t, std::vector<int>> owned;  // by layer and rank
+  for (BlockId b = 0; b < std::ssize(table.blocks()); ++b) {
+    const Block& block = table.block(b);
+    if (table.is_trained(b)) CHECK(fetched.owner(b) == kept.owner(b));
+    if (block.kind != BlockKind::expert) continue;
+    std::vector<int>& ranks = owned[block.layer];
+    ranks.resize(2);
+    ++ranks[static_cast<size_t>(fetched.owner(b))];
+  }
+  REQUIRE_FALSE(owned.empty());
+  for (const auto& [layer, ranks] : owned) CHECK(std::abs(ranks[0] - ranks[1]) <= 1);
+}
+
+TEST_CASE("fetched experts: where no expert is at several ranks\\, nothing is fetched") {
+  FetchedFixture f;
+  const PlannedFetch apart(f.config_of(kFull, "planned", {4}, {1}, 0));
+  CHECK(apart.json.find("kept_layers") == nullptr);
+  CHECK(std::ranges::none_of(apart.run.model.plan.train->schedule.tasks,
+                             [](const Task& task) { return task.kind == TaskKind::fetch; }));
+  TrainConfig whole = f.RanksFixture::config_of(kFull, "whole", 4, 1);
+  whole.parallel = "hybrid-ep";
+  whole.kept_layers = 0;
+  REQUIRE(f.run(whole) == ExitCode::done);
+  TrainConfig parts = whole;
+  parts.out = f.dir / "parts";
+  REQUIRE(f.run_until(f.config_of(kFull, "parts", {2}, {2}, 0), 1) == ExitCode::stopped);
+  REQUIRE(f.run(parts) == ExitCode::done);
+  CHECK(f.root("parts") == f.root("whole"));
 }
 
 TEST_CASE("fetched experts: a wrong weight is caught") {

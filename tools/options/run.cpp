@@ -177,8 +177,8 @@ void add_run(std::vector<Option>& table) {
        {.name = "kept-layers", .group = group, .commands = kTraining, .idle = kIdleOutsideTraining,
         .value = kept_layers_value(), .unit = "layers",
         .help = "with --parallel hybrid-ep: in the first N layers each rank keeps the experts that it computes "
-                "with. In the others it keeps its own alone, and fetches the weights of the rest before each "
-                "use. auto: all, or as many as fit the memory; results are identical for any value",
+                "with. In the others it keeps only those it owns (rank 0 keeps all), and fetches the rest before "
+                "each use. auto: all, or as many as fit the memory; results are identical for any value",
         .may_change = true},
        {.name = "wire", .group = group, .commands = kTraining, .idle = kIdleOutsideTraining,
         .value = wire_value(), .unit = "ratio",

@@ -31,7 +31,7 @@ class LayerTasks {
   /// all of them in one task: those that are loaded to a device, so that they are loaded once; and those
   /// that are not at devices, so that their weights are read once, if an expert has fewer than
   /// kManyExpertRows rows of each.
-  /// If ranks fetch its experts, they come before, and those of the next layer meanwhile.
+  /// If ranks fetch its experts, these are fetched before, and those of the next layer meanwhile.
   void add_layer(int32_t layer, RowRange rows);
   /// The same of backward. With `recompute`, first the forward tasks whose values backward reads; the
   /// layer's output is not among them.

@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/sanitized.h"
 #include "budget/domain_choice.h"
+#include "budget/fetched_layers.h"
 #include "budget/peak_line.h"
 #include "budget/plan_report.h"
 #include "layers/fetched_experts.h"
@@ -67,8 +68,10 @@ struct PlannedFetch {
         run(given, open_model(given), reporter, Planning::sizes),
         json(plan_json(run.model, run.times, run.model.plan.places)) {}
   double volume(const char* key) const { return json.find("volumes")->find(key)->as_double(); }
-  /// Of the process: all ranks.
-  uint64_t host_bytes() const { return sum_of(run.model.plan.places[kHostPlace].lines); }
+  /// Of the process, all ranks, without the program.
+  uint64_t own_bytes() const {
+    return sum_of(run.model.plan.places[kHostPlace].lines) - run.model.process.program;
+  }
   RecordingReporter reporter;
   TrainConfig config;
   PlannedRun run;
@@ -209,10 +212,12 @@ TEST_CASE("fetched experts: take less memory\\, as planned and as measured") {
 
 TEST_CASE("fetched experts: the plan keeps as many layers as fit") {
   FetchedFixture f;
-  f.make_deep("qwen2_moe", 4096);  // large beside what this process grows by
+  f.make_deep("qwen2_moe", 1024);
+  constexpr uint64_t kMemory = uint64_t{4} << 30;
   TrainConfig config = f.config_of({"deep"}, "planned", {4}, {4}, 10);
   config.recompute = Recompute::none;
   config.group = 1;
+  config.cpu_memory = kMemory;
   const PlannedFetch all(config);
   config.kept_layers = 5;
   const PlannedFetch half(config);
@@ -222,24 +227,28 @@ TEST_CASE("fetched experts: the plan keeps as many layers as fit") {
   CHECK(half.json.find("kept_layers")->as_int() == 5);
   CHECK(none.volume("gradients") == all.volume("gradients"));
   CHECK(none.volume("experts") > all.volume("experts"));
-  REQUIRE(none.host_bytes() < half.host_bytes());
-  REQUIRE(half.host_bytes() < all.host_bytes());
-  const auto chosen = [&](uint64_t bytes) {
-    TrainConfig tight = config;
-    tight.kept_layers.reset();
-    tight.cpu_memory = bytes;
-    return PlannedFetch(tight);
+  for (const PlannedFetch* each : {&all, &half, &none}) CHECK(require_fits(*each) == "");
+  REQUIRE(none.own_bytes() < half.own_bytes());
+  REQUIRE(half.own_bytes() < all.own_bytes());
+  // With so much memory beside the program, whatever this process has grown to.
+  const auto chosen = [&](uint64_t left) {
+    PlacedModel model = all.run.model;
+    PlanRequest request = all.run.request;
+    model.process.program = kMemory - left;
+    model.process.peak = 0;
+    model = replanned(std::move(model), request);
+    fetch_what_does_not_fit(model, request);
+    CHECK(model.plan.fits());
+    CHECK(model.plan.shards == request.shards);
+    return model;
   };
-  REQUIRE(require_fits(all) == "");
-  const uint64_t less = (all.host_bytes() - half.host_bytes()) / 2;
-  CHECK(chosen(all.host_bytes() + less).json.find("kept_layers") == nullptr);
-  const PlannedFetch some = chosen(half.host_bytes() + less);
-  REQUIRE(some.json.find("kept_layers") != nullptr);
-  const int64_t kept = some.json.find("kept_layers")->as_int();
+  const uint64_t less = (all.own_bytes() - half.own_bytes()) / 2;
+  CHECK(chosen(all.own_bytes() + less).plan.shards.fetched_from == -1);
+  const PlacedModel some = chosen(half.own_bytes() + less);
+  const int32_t kept = some.plan.shards.fetched_from;
   CHECK((kept >= 5 && kept < 10));
-  CHECK(require_fits(some) == "");
   bool said = false;
-  for (const std::string& line : domain_lines(some.run.model)) {
+  for (const std::string& line : domain_lines(some)) {
     said = said || line.find(fmt::format("layers from {} on", kept)) != line.npos;
   }
   CHECK(said);

@@ -1,4 +1,4 @@
-// fetch: the weights of a layer's experts, from the ranks that own them to those that compute with them
+// fetch: the weights of a layer's experts, from their owners to the other ranks that compute with them
 // and keep none (layers/fetched_experts.h).
 #include "layers/fetched_experts.h"
 #include "layers/kinds.h"

@@ -23,6 +23,7 @@ int main(int argc, char** argv) {
   const hearth::Pool pool(4);
   std::array<int, 4> values{};
   std::atomic<int> first{0}, second{0};
+  std::array<std::atomic<int>, 100> rounds{};
   volatile int shared = 0;  // volatile: each of the additions is made
   pool.run(4, [&](int64_t i, int) {
     meet(first);
@@ -33,8 +34,12 @@ int main(int argc, char** argv) {
     // Written by another worker in the loop before: only that loop's end gives an order.
     int& value = values[static_cast<size_t>(3 - i)];
     value *= value;
-    // Many times: two accesses at the same instant are ones that the sanitizer may miss.
-    for (int k = 0; race && k < 10000; ++k) shared = shared + value;
+    // In many rounds: the sanitizer may miss two accesses at the same instant, and it forgets one
+    // whose thread has done much else since.
+    for (size_t k = 0; race && k < rounds.size(); ++k) {
+      meet(rounds[k]);
+      shared = shared + value;
+    }
   });
   std::printf("%d\n", shared + values[0]);
   return 0;

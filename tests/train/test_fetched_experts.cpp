@@ -68,9 +68,11 @@ struct PlannedFetch {
         run(given, open_model(given), reporter, Planning::sizes),
         json(plan_json(run.model, run.times, run.model.plan.places)) {}
   double volume(const char* key) const { return json.find("volumes")->find(key)->as_double(); }
-  /// Of the process, all ranks, without the program.
+  /// Of the process, all ranks, without the program and what tests before it reached.
   uint64_t own_bytes() const {
-    return sum_of(run.model.plan.places[kHostPlace].lines) - run.model.process.program;
+    PlacedModel model = run.model;
+    model.process.program = model.process.peak = 0;
+    return sum_of(replanned(std::move(model), run.request).plan.places[kHostPlace].lines);
   }
   RecordingReporter reporter;
   TrainConfig config;

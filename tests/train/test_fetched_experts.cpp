@@ -68,10 +68,11 @@ struct PlannedFetch {
         run(given, open_model(given), reporter, Planning::sizes),
         json(plan_json(run.model, run.times, run.model.plan.places)) {}
   double volume(const char* key) const { return json.find("volumes")->find(key)->as_double(); }
-  /// Of the process, all ranks, without the program and what tests before it reached.
+  /// Of the process, all ranks, without the program, what tests before it reached, and what opening
+  /// the model took, which is less where tests before it have freed memory.
   uint64_t own_bytes() const {
     PlacedModel model = run.model;
-    model.process.program = model.process.peak = 0;
+    model.process.program = model.process.peak = model.opening_bytes = 0;
     return sum_of(replanned(std::move(model), run.request).plan.places[kHostPlace].lines);
   }
   RecordingReporter reporter;
@@ -238,7 +239,7 @@ TEST_CASE("fetched experts: the plan keeps as many layers as fit") {
     PlacedModel model = all.run.model;
     PlanRequest request = all.run.request;
     model.process.program = kMemory - left;
-    model.process.peak = 0;
+    model.process.peak = model.opening_bytes = 0;
     model = replanned(std::move(model), request);
     fetch_what_does_not_fit(model, request);
     CHECK(model.plan.fits());

@@ -418,9 +418,10 @@ void ScheduleBuilder::add_update(int32_t layer, TaskShare share, Place place, Pl
 
 void ScheduleBuilder::add_update_by_lanes(int32_t layer, Place place) {
   const int32_t lanes = schedule_.is_host(place) ? lanes_of_host() : 1;
-  for (int32_t lane = 0; lane < lanes; ++lane) {
+  for (int32_t share = 0; share < lanes; ++share) {
+    const int32_t lane = (share + std::max(0, layer)) % lanes;  // shares are not equally large
     const Place for_place = lanes == 1 ? place : device_of_lane(schedule_.places, place, lane);
-    add_update(layer, {lane, lanes}, place, for_place);
+    add_update(layer, {share, lanes}, place, for_place);
   }
 }
 
@@ -643,7 +644,37 @@ void ScheduleBuilder::append(TaskKind kind, const TaskShape& shape, RowRange row
   schedule_.tasks.push_back(std::move(task));
 }
 
+/// What a copy writes lives before its reader: while its place computes the experts before, if its
+/// source is written by then. So it comes meanwhile, and does not wait for what lies there. Not what
+/// backward brings back, whose source was written long before.
+void ScheduleBuilder::begin_early() {
+  std::vector<Buffer>& buffers = schedule_.buffers;
+  constexpr TaskId kNone = -1;
+  std::vector<TaskId> written(buffers.size(), kNone);    // the last to do it, copies apart
+  std::vector<TaskId> experts(schedule_.places.size());  // the last at a place
+  for (TaskId id = 0; id < std::ssize(schedule_.tasks); ++id) {
+    const Task& task = schedule_.tasks[static_cast<size_t>(id)];
+    if (task.kind == TaskKind::copy) {
+      const TaskId source = written[static_cast<size_t>(task.uses[0].buffer)];
+      written[static_cast<size_t>(task.uses[1].buffer)] = source;
+      if (source == kNone || schedule_.tasks[static_cast<size_t>(source)].phase != task.phase) {
+        continue;
+      }
+      Buffer& to = buffers[static_cast<size_t>(task.uses[1].buffer)];
+      to.first = std::min(to.first, std::max(source, experts[static_cast<size_t>(to.place)]));
+      continue;
+    }
+    if (task.kind == TaskKind::experts || task.kind == TaskKind::mlp) {
+      experts[static_cast<size_t>(task.place)] = id;
+    }
+    for (const BufferUse& use : task.uses) {
+      if (use.port.access != Access::read) written[static_cast<size_t>(use.buffer)] = id;
+    }
+  }
+}
+
 void ScheduleBuilder::set_lifetimes() {
+  begin_early();
   std::vector<Buffer>& buffers = schedule_.buffers;
   const auto end = static_cast<TaskId>(schedule_.tasks.size()) - 1;
   std::vector<bool> made_forward(buffers.size());

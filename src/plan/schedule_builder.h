@@ -198,6 +198,7 @@ class ScheduleBuilder {
   /// `micro_batch`: of who reads it, if the value is one of a group.
   void add_copy(BufferId from, BufferId to, Phase phase, ExpertPart part = {},
                 int32_t micro_batch = -1);
+  void begin_early();
   void set_lifetimes();
 
   Place place_of_value(Value value, Place task) const {

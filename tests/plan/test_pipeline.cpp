@@ -253,6 +253,34 @@ TEST_CASE("pipeline: schedules are valid, and residuals alone pass between devic
   }
 }
 
+TEST_CASE("pipeline: what passes between devices comes while the next one computes") {
+  for (const int devices : {2, 4}) {
+    for (const int64_t group : {2, 8}) {
+      const Schedule list = staged(devices, 8, group, false);
+      const auto before = dependencies(list);
+      std::map<BufferId, TaskId> written;
+      std::map<Place, TaskId> experts;  // the last
+      int copies = 0;
+      for (TaskId id = 0; id < std::ssize(list.tasks); ++id) {
+        const Task& task = list.tasks[static_cast<size_t>(id)];
+        const Value value = task.uses.front().port.value;
+        if (task.kind == TaskKind::copy &&
+            (value == Value::residual || value == Value::d_residual)) {
+          ++copies;
+          const Place to = list.buffers[static_cast<size_t>(task.uses[1].buffer)].place;
+          const TaskId can = std::max(written.at(task.uses.front().buffer), experts[to]);
+          for (const TaskId earlier : before[static_cast<size_t>(id)]) CHECK(earlier <= can);
+        }
+        if (task.kind == TaskKind::experts) experts[task.place] = id;
+        for (const BufferUse& use : task.uses) {
+          if (use.port.access != Access::read) written[use.buffer] = id;
+        }
+      }
+      CHECK(copies == 2 * 8 * (devices - 1));
+    }
+  }
+}
+
 TEST_CASE("pipeline: a smaller group needs less memory") {
   const Schedule whole = staged(2, 8, 8, false), two = staged(2, 8, 2, false),
                  one = staged(2, 8, 1, false);

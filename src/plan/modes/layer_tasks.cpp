@@ -442,6 +442,10 @@ void LayerTasks::add_updates_through(int32_t layer) {
   std::set<Place> places;
   for (const Block& block : input_.table.blocks()) places.insert(block.place);
   for (; next_update_ <= layer; ++next_update_) {
+    if (!input_.decides) {  // no experts of the host would wait for a part of this
+      for (const Place place : places) builder_.add_update_by_lanes(next_update_, place);
+      continue;
+    }
     const auto begun = shares_updated_.find(next_update_);
     const int32_t count = begun == shares_updated_.end() ? 1 : kUpdateShares;
     const int32_t from = begun == shares_updated_.end() ? 0 : begun->second;

@@ -172,9 +172,11 @@ class SameBitsFixture : public TrainingFixture {
     if (!on.least) return device_list(on);
     const std::vector<uint64_t> small(static_cast<size_t>(on.devices), 4096);
     asked.devices = device_list(on, small);
-    if (on.by_times) asked.devices = with_costs(asked.devices);
+    if (has_costs(on)) asked.devices = with_costs(asked.devices);
     return device_list(on, devices_need(asked));
   }
+
+  static bool has_costs(const RunsOn& on) { return on.policy == "aptmoe" || on.by_times; }
 
   /// The least memory of each virtual device of a list of devices that are all too small.
   std::vector<uint64_t> devices_need(const TrainConfig& config) const {
@@ -263,7 +265,7 @@ class SameBitsFixture : public TrainingFixture {
     config.policy = on.policy;
     config.devices = list_of(config, on);
     if (on.hot > 0) config.policy = "static";
-    if (on.policy == "aptmoe" || on.by_times) config.devices = with_costs(config.devices);
+    if (has_costs(on)) config.devices = with_costs(config.devices);
     unbind_thread();
     RecordingReporter reporter;
     RunBits bits;

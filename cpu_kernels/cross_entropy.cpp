@@ -5,6 +5,7 @@
 #include "cpu_kernels/cpu_op_set.h"
 #include "cpu_kernels/loss_chunks.h"
 #include "cpu_kernels/low_rank.h"
+#include "cpu_kernels/rounded_rows.h"
 #include "cpu_kernels/tiles.h"
 #include "cpu_kernels/vector_math.h"
 #include "cpu_kernels/weight_tiles.h"
@@ -72,6 +73,7 @@ class ChunkedLoss {
         scale_(scale),
         dx_(dx),
         gradient_(gradient),
+        rounded_(takes_rounded(head.compute) && !(head.low_rank && head.low_rank.dropout)),
         chunk_(std::min(x.rows, loss_rows(head.out()))),
         pieces_(loss_pieces(head.out())),
         words_(head.out()),
@@ -105,17 +107,19 @@ class ChunkedLoss {
   }
 
  private:
-  // The views of a chunk's rows, and the low-rank pair with the dropout of these rows.
+  // The views of a chunk's rows, and the low-rank pair with the dropout of these rows. dz lies in z.
   struct Chunk {
     int64_t first, n;
-    View z, inputs, u, v;
+    View z, dz, inputs, u, v;
     LowRank pair;
     Blocks rows;
     Chunk(const ChunkedLoss& of, int64_t begin)
         : first(begin),
           n(std::min(of.chunk_, of.count_ - begin)),
           z(of.logits_, DType::f32, n, of.head_.out()),
-          inputs(of.compact_, DType::f32, n, of.head_.in()),
+          dz(of.rounded_ ? View(of.logits_, DType::bf16, n, of.head_.out(), 2 * of.head_.out())
+                         : z),
+          inputs(of.compact_, of.rounded_ ? DType::bf16 : DType::f32, n, of.head_.in()),
           u(of.low_rank_in_, DType::f32, n, of.head_.low_rank.rank()),
           v(of.low_rank_out_, DType::f32, n, of.head_.low_rank.rank()),
           pair(of.head_.low_rank),
@@ -139,8 +143,12 @@ class ChunkedLoss {
   void gather(const Chunk& chunk) {
     for_blocks(host_, chunk.n, row_block(head_.in()), [&](int64_t begin, int64_t end, int) {
       for (int64_t r = begin; r < end; ++r) {
-        std::copy_n(x_.row<float>(trained_[chunk.first + r]), head_.in(),
-                    chunk.inputs.row<float>(r));
+        const float* const from = x_.row<float>(trained_[chunk.first + r]);
+        if (rounded_) {
+          round_row(from, chunk.inputs.row<bf16>(r), head_.in());
+        } else {
+          std::copy_n(from, head_.in(), chunk.inputs.row<float>(r));
+        }
       }
     });
   }
@@ -166,6 +174,7 @@ class ChunkedLoss {
     host_.pool().run(chunk.n, [&](int64_t r, int) {
       row_loss_[r] =
           loss_row(chunk.z.row<float>(r), head_.out(), label_[trained_[chunk.first + r]], scale_);
+      if (rounded_) round_row(chunk.z.row<float>(r), chunk.dz.row<bf16>(r), head_.out());
     });
     for (int64_t r = 0; r < chunk.n; ++r) total += row_loss_[r];
   }
@@ -174,7 +183,7 @@ class ChunkedLoss {
   void make_gradients(const Chunk& chunk) {
     host_.pool().run(chunk.u.cols > 0 ? chunk.rows.count() : 0, [&](int64_t block, int worker) {
       const Range r = block_of(chunk.rows, block);
-      low_rank_output(host_.worker_scratch(worker), chunk.z.slice(r.begin, r.count), chunk.pair,
+      low_rank_output(host_.worker_scratch(worker), chunk.dz.slice(r.begin, r.count), chunk.pair,
                       head_.compute, chunk.v.slice(r.begin, r.count));
     });
     const int64_t data_tiles = pieces_ * chunk.rows.count() * width_.count();
@@ -194,13 +203,13 @@ class ChunkedLoss {
     const Range out = block_of(words_, tile / width_.count());
     const Range in = block_of(width_, tile % width_.count());
     if (gradient_.weight) {
-      wgrad_tile(own, chunk.z, chunk.inputs, head_.compute, out, in, gradient_.weight);
+      wgrad_tile(own, chunk.dz, chunk.inputs, head_.compute, out, in, gradient_.weight);
     }
     if (gradient_.a && out.begin == 0) {
       low_rank_a_tile(own, chunk.v, chunk.inputs, chunk.pair, head_.compute, in, gradient_.a);
     }
     if (gradient_.b && in.begin == 0) {
-      low_rank_b_tile(own, chunk.z, chunk.u, head_.compute, out, gradient_.b);
+      low_rank_b_tile(own, chunk.dz, chunk.u, head_.compute, out, gradient_.b);
     }
   }
 
@@ -216,7 +225,7 @@ class ChunkedLoss {
     const View to = columns(target.slice(r.begin, r.count), cols);
     const ConstView v = chunk.v.slice(r.begin, r.count);
     const bool adds_pair = chunk.pair && piece == 0;
-    dgrad_tile(own, columns(chunk.z.slice(r.begin, r.count), depth), part, cols, to, false,
+    dgrad_tile(own, columns(chunk.dz.slice(r.begin, r.count), depth), part, cols, to, false,
                adds_pair ? low_rank_gradient_tail(v, chunk.pair, cols) : Tail());
     if (!adds_pair) return;
     add_dropped_gradient(own, v, chunk.pair.from_row(r.begin), head_.compute, cols, to);
@@ -243,6 +252,7 @@ class ChunkedLoss {
   double scale_;
   View dx_;
   LinearGradient gradient_;
+  bool rounded_;           // rows and gradients of logits are rounded once
   int64_t chunk_, pieces_;  // rows of a chunk at most; pieces of the vocabulary
   Blocks words_, width_;
   int32_t* trained_;

@@ -2,7 +2,18 @@
 
 #include <algorithm>
 
+#include "cpu_kernels/rounded_rows.h"
+
 namespace hearth {
+
+bool round_all(std::span<const ExpertView> experts) {
+  return std::ranges::all_of(experts, [](const ExpertView& expert) {
+    return std::ranges::all_of(kExpertMaps, [&](const auto map) {
+      const LinearView& w = expert.*map;
+      return takes_rounded(w.compute) && !(w.low_rank && w.low_rank.dropout);
+    });
+  });
+}
 
 ExpertLowRank::ExpertLowRank(HostStream& host, Scratch& scratch,
                              std::span<const ExpertView> experts, int64_t chunk_rows)

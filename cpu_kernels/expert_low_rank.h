@@ -14,6 +14,9 @@ inline constexpr std::array kExpertMaps = {&ExpertView::gate, &ExpertView::up, &
 inline constexpr std::array kExpertGradients = {&ExpertGradient::gate, &ExpertGradient::up,
                                                 &ExpertGradient::down};
 
+/// Whether all that reads the experts' rows rounds them to bf16. What dropout reads is f32.
+bool round_all(std::span<const ExpertView> experts);
+
 /// Takes its memory from the given scratch. Maps without a pair cost nothing.
 class ExpertLowRank {
  public:

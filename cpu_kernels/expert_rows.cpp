@@ -3,12 +3,17 @@
 #include <algorithm>
 
 #include "cpu_kernels/expert_low_rank.h"
+#include "cpu_kernels/rounded_rows.h"
 
 namespace hearth {
 namespace {
 
 // Floats of intermediate rows in a chunk: 64 MiB.
 constexpr int64_t kChunkFloats = int64_t{16} << 20;
+// Elements of rounded rows of x, or of dy: 64 MiB.
+constexpr int64_t kMostRounded = int64_t{32} << 20;
+// As many of the call's rows share one of x at least, where x is rounded once.
+constexpr int64_t kLeastSharing = 2;
 
 const ExpertBlock& block_of_tile(std::span<const ExpertBlock> blocks, int64_t columns,
                                  int64_t tile) {
@@ -56,16 +61,15 @@ ExpertChunks::ExpertChunks(Scratch& scratch, const ExpertRows& rows,
       all_rows_(all_rows),
       segment_count_(std::ssize(experts) * rows.segments),
       largest_(piece_rows(width)) {
-  int64_t count = 0;
   for (int64_t e = 0; e < std::ssize(experts); ++e) {
     for (int64_t s = 0; s < rows.segments; ++s) {
       const auto [begin, end] = rows.rows_of(e, s, all_rows);
-      count += end - begin;
+      all_count_ += end - begin;
     }
   }
-  most_ = most_rows(count, width);
-  blocks_ = scratch.take<ExpertBlock>(most_blocks(count, segment_count_));
-  pieces_ = scratch.take<ExpertPiece>(most_pieces(count, segment_count_));
+  most_ = most_rows(all_count_, width);
+  blocks_ = scratch.take<ExpertBlock>(most_blocks(all_count_, segment_count_));
+  pieces_ = scratch.take<ExpertPiece>(most_pieces(all_count_, segment_count_));
   groups_ = scratch.take<ExpertGroup>(std::ssize(experts));
 }
 
@@ -154,6 +158,12 @@ Operand ExpertInput::of(Range rows) const {
   return {view_.slice(first, view_.rows - first), RowIndex{source, index_->choices}, rows.count};
 }
 
+ExpertInput expert_input(HostStream& host, Scratch& scratch, const ExpertInput& x, int64_t rows) {
+  const ConstView& view = x.view();
+  if (kLeastSharing * view.rows > rows || view.rows * view.cols > kMostRounded) return x;
+  return x.in(rounded_rows(host, scratch, view));
+}
+
 BlockRows::BlockRows(const ExpertBlock& block, const ExpertRows& all)
     : apart_(block.pieces != nullptr), first_(block.row), count_(block.at.count) {
   if (!apart_) return;
@@ -189,14 +199,19 @@ ExpertTile::ExpertTile(std::span<const ExpertBlock> blocks, int64_t columns, int
     : block(block_of_tile(blocks, columns, tile)),
       column((tile - block.group_begin * columns) / block.group_size) {}
 
-ScratchNeed expert_scratch(int64_t rows, int64_t segments, int64_t width, int64_t rank) {
+ScratchNeed expert_scratch(int64_t rows, int64_t segments, int64_t hidden, int64_t width,
+                           int64_t rank) {
   const auto chunk = static_cast<size_t>(ExpertChunks::most_rows(rows, width));
   const auto columns = static_cast<size_t>(Blocks(width).count());
-  constexpr size_t kTile = sizeof(float) * ExpertBlock::kLargest * Blocks::kLargest;
-  return {ExpertChunks::scratch_bytes(rows, segments) +
-              chunk * (static_cast<size_t>(width) + columns) * sizeof(float) + 2 * kArenaAlignment +
+  constexpr size_t kTile = sizeof(float) * (ExpertBlock::kLargest + 1) * Blocks::kLargest;
+  // x and dy, and, of a chunk, h and the gradients of gate and up.
+  const size_t inputs = bytes_of<bf16>(std::min(rows / kLeastSharing * hidden, kMostRounded));
+  const size_t hidden_rows = 3 * (chunk * static_cast<size_t>(width) * sizeof(bf16));
+  return {ExpertChunks::scratch_bytes(rows, segments) + 2 * inputs + hidden_rows +
+              chunk * columns * sizeof(float) + 6 * kArenaAlignment +
               ExpertLowRank::scratch_bytes(static_cast<int64_t>(chunk), rank),
-          std::max(weight_tile_scratch(), low_rank_tile_scratch(rank)) + kTile + kArenaAlignment};
+          std::max(weight_tile_scratch(), low_rank_tile_scratch(rank)) + kTile +
+              2 * kArenaAlignment};
 }
 
 }  // namespace hearth

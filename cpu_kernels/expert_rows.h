@@ -15,6 +15,7 @@
 #include <span>
 
 #include "cpu_kernels/weight_tiles.h"
+#include "device/host_stream.h"
 #include "ops/op_set.h"
 
 namespace hearth {
@@ -50,6 +51,12 @@ class ExpertInput {
 
   const ConstView& view() const { return view_; }
   bool indexed() const { return index_ != nullptr; }
+  /// The same rows of another view.
+  ExpertInput in(const ConstView& view) const {
+    ExpertInput other = *this;
+    other.view_ = view;
+    return other;
+  }
   /// Neighbouring rows of the views, of one segment if segments lie apart.
   Operand of(Range rows) const;
 
@@ -57,6 +64,9 @@ class ExpertInput {
   ConstView view_;
   const ExpertRows* index_ = nullptr;
 };
+
+/// x or dy, rounded once in the scratch where several of a call's `rows` rows share one of x.
+ExpertInput expert_input(HostStream& host, Scratch& scratch, const ExpertInput& x, int64_t rows);
 
 /// Which rows of the views a block has, for products whose results lie in views.
 class BlockRows {
@@ -95,8 +105,9 @@ class ExpertChunks {
   /// Moves to the next chunk; false after the last.
   bool next();
 
-  /// All rows of the call.
+  /// All rows of the call, and their number.
   const ExpertRows& all() const { return all_; }
+  int64_t all_count() const { return all_count_; }
 
   /// Rows of the chunk.
   int64_t count() const { return rows_; }
@@ -122,7 +133,7 @@ class ExpertChunks {
 
   std::span<const ExpertView> experts_;
   const ExpertRows all_;
-  int64_t all_rows_, segment_count_, largest_, most_;
+  int64_t all_rows_, all_count_ = 0, segment_count_, largest_, most_;
   int64_t segment_ = 0, piece_ = 0;  // position of the next piece; segments of all experts
   int64_t rows_ = 0;
   ExpertBlock* blocks_;
@@ -140,7 +151,14 @@ struct ExpertTile {
   ExpertTile(std::span<const ExpertBlock> blocks, int64_t columns, int64_t tile);
 };
 
+/// A matrix in the scratch.
+template <class T>
+View matrix(Scratch& scratch, int64_t rows, int64_t cols) {
+  return {scratch.take<T>(rows * cols), dtype_of<T>(), rows, cols};
+}
+
 /// Scratch bound of the expert ops; `segments` of all experts.
-ScratchNeed expert_scratch(int64_t rows, int64_t segments, int64_t width, int64_t rank);
+ScratchNeed expert_scratch(int64_t rows, int64_t segments, int64_t hidden, int64_t width,
+                           int64_t rank);
 
 }  // namespace hearth

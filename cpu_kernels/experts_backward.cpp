@@ -2,6 +2,7 @@
 
 #include "cpu_kernels/cpu_op_set.h"
 #include "cpu_kernels/expert_low_rank.h"
+#include "cpu_kernels/rounded_rows.h"
 #include "cpu_kernels/row_math.h"
 #include "cpu_kernels/swiglu.h"
 #include "cpu_kernels/tiles.h"
@@ -26,13 +27,20 @@ struct Operands {
   std::span<const ExpertGradient> gradients = {};  // weight half
 };
 
+// Some neighbouring rows of the views.
+struct ViewRows {
+  Range rows;
+  Operand of(const ExpertInput& x) const { return x.of(rows); }
+};
+
 // One backward pass: the operands, and what lives from phase to phase of a chunk.
 struct Backward {
   HostStream& host;
   std::span<const ExpertView> experts;
   Operands of;
   Blocks inner, outer;  // of the experts' width, of the hidden size
-  float* h;             // as Operands::h, the chunk's rows
+  View h;               // as Operands::h, the chunk's rows; in bf16 if rows are rounded once
+  View dgate, dup;      // likewise, what gate and up become; else empty
   float* partial;       // [inner blocks, rows of the chunk]: sums of drow_weight
   const ExpertLowRank& low_rank;
 
@@ -48,7 +56,14 @@ struct Backward {
   // h of rows that are neighbours, in the views and in the chunk.
   View h_rows(int64_t row, Range at) const {
     if (of.h) return of.h.slice(row, at.count);
-    return {h + at.begin * inner.size, DType::f32, at.count, inner.size};
+    return h.slice(at.begin, at.count);
+  }
+  // The gradient of gate (map 0) or up at some rows of the views, which are `at` of the chunk.
+  template <class Rows>
+  Operand hidden_gradient_of(int map, const Rows& rows, Range at) const {
+    const View& rounded = map == 0 ? dgate : dup;
+    if (rounded) return rounded.slice(at.begin, at.count);
+    return rows.of(map == 0 ? of.gate : of.up);
   }
   // to (+)= d_out times columns of the tile's map, and what its low-rank pair gives.
   void add_map(Scratch& scratch, int map, const ExpertTile& tile, const Operand& d_out, Range cols,
@@ -74,16 +89,23 @@ struct Backward {
     const ExpertTile next = after(chunk, inner.count(), i);
     const Operand coming = dgrad_weight(expert_of(next).down, block_of(inner, next.column));
     add_map(scratch, 2, tile, rows.of(of.dy), cols, z, false, &coming);
+    float* const unrounded = dgate ? scratch.take<float>(cols.count) : nullptr;
     for (int64_t r = 0; r < rows.count(); ++r) {
       const int64_t row = rows[r], in_chunk = tile.block.at.begin + r;
       const float weight = of.row_weight.as<float>()[row];
-      float* to = (of.h ? of.h.row<float>(row) : h + in_chunk * inner.size) + cols.begin;
+      float* const gate = of.gate.row<float>(row) + cols.begin;
+      float* const up = of.up.row<float>(row) + cols.begin;
+      float* const to =
+          dgate ? unrounded : (of.h ? of.h.row<float>(row) : h.row<float>(in_chunk)) + cols.begin;
       scale_row(weight, z.row<float>(r), to, cols.count);
-      swiglu_gradient(to, of.gate.row<float>(row) + cols.begin, of.up.row<float>(row) + cols.begin,
-                      to, cols.count);
+      swiglu_gradient(to, gate, up, to, cols.count);
       partial[tile.column * chunk.count() + in_chunk] =
           static_cast<float>(dot(z.row<float>(r), to, cols.count));
       scale_row(weight, to, to, cols.count);
+      if (!dgate) continue;
+      round_row(to, h.row<bf16>(in_chunk) + cols.begin, cols.count);
+      round_row(gate, dgate.row<bf16>(in_chunk) + cols.begin, cols.count);
+      round_row(up, dup.row<bf16>(in_chunk) + cols.begin, cols.count);
     }
   }
 
@@ -98,8 +120,9 @@ struct Backward {
     const ExpertTile next = after(chunk, outer.count(), i);
     const Operand second = dgrad_weight(expert_of(tile).up, cols);
     const Operand coming = dgrad_weight(expert_of(next).gate, block_of(outer, next.column));
-    add_map(scratch, 0, tile, rows.of(of.gate), cols, target, false, &second);
-    add_map(scratch, 1, tile, rows.of(of.up), cols, target, true, &coming);
+    const Range at = tile.block.at;
+    add_map(scratch, 0, tile, hidden_gradient_of(0, rows, at), cols, target, false, &second);
+    add_map(scratch, 1, tile, hidden_gradient_of(1, rows, at), cols, target, true, &coming);
     rows.put(target, of.dx, cols);
     if (tile.column > 0) return;
     for (int64_t r = 0; r < rows.count(); ++r) {
@@ -128,7 +151,8 @@ struct Backward {
     Scratch& scratch = host.worker_scratch(worker);
     for (const ExpertPiece& piece : group.pieces) {
       const Range rows = piece.rows, at = piece.at();
-      const Operand d_out = (is_down ? of.dy : ExpertInput(map == 0 ? of.gate : of.up)).of(rows);
+      const Operand d_out =
+          is_down ? of.dy.of(rows) : hidden_gradient_of(map, ViewRows{rows}, at);
       const Operand input = is_down ? Operand(h_rows(rows.begin, at)) : of.x.of(rows);
       if (to.weight) wgrad_tile(scratch, d_out, input, w.compute, out, in, to.weight);
       if (to.a && out.begin == 0) {
@@ -147,7 +171,7 @@ enum class Half { data, weights, both };
 
 // A chunk of rows at a time, in two phases: what the hidden rows get, then all that follows.
 void run_backward(Half half, Stream& stream, const ExpertRows& all,
-                  std::span<const ExpertView> experts, const Operands& of) {
+                  std::span<const ExpertView> experts, Operands of) {
   const bool data = half != Half::weights, weights = half != Half::data;
   const int64_t width = of.gate.cols, rows = of.gate.rows;
   HostStream& host = host_stream(stream);
@@ -158,14 +182,24 @@ void run_backward(Half half, Stream& stream, const ExpertRows& all,
   const Blocks inner(width), outer(of.dy.view().cols);
   const ExpertLowRank low_rank(host, scratch, experts, chunk_rows);
   using Product = ExpertLowRank::Product;
-  const Backward pass{host,
-                      experts,
-                      of,
-                      inner,
-                      outer,
-                      of.h ? nullptr : scratch.take<float>(chunk_rows * width),
-                      data ? scratch.take<float>(chunk_rows * inner.count()) : nullptr,
-                      low_rank};
+  // Halves hand over f32.
+  const bool rounded = round_all(experts), own_rounded = rounded && half == Half::both;
+  if (rounded) of.dy = expert_input(host, scratch, of.dy, chunks.all_count());
+  if (rounded && weights) of.x = expert_input(host, scratch, of.x, chunks.all_count());
+  const auto rounded_matrix = [&] {
+    return own_rounded ? matrix<bf16>(scratch, chunk_rows, width) : View();
+  };
+  const Backward pass{
+      host,
+      experts,
+      of,
+      inner,
+      outer,
+      of.h ? View() : own_rounded ? rounded_matrix() : matrix<float>(scratch, chunk_rows, width),
+      rounded_matrix(),
+      rounded_matrix(),
+      data ? scratch.take<float>(chunk_rows * inner.count()) : nullptr,
+      low_rank};
 
   while (chunks.next()) {
     const int64_t blocks = std::ssize(chunks.blocks()), groups = std::ssize(chunks.groups());
@@ -179,8 +213,10 @@ void run_backward(Half half, Stream& stream, const ExpertRows& all,
         pass.hidden_gradient(chunks, tile, worker);
       });
     }
+    const auto of_chunk = [&](const View& x) { return x.slice(0, chunks.count()); };
     const std::array then = {
-        Product{0, true, of.gate}, Product{1, true, of.up},
+        own_rounded ? Product{0, true, of_chunk(pass.dgate), true} : Product{0, true, of.gate},
+        own_rounded ? Product{1, true, of_chunk(pass.dup), true} : Product{1, true, of.up},
         Product{2, false, of.h ? of.h : pass.h_rows(0, {0, chunks.count()}), !of.h}};
     low_rank.make(chunks, std::span(then).first(weights ? 3 : 2));
     // Neither reads what the other writes: one run, so that no worker waits in between.

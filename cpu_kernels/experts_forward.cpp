@@ -2,6 +2,7 @@
 
 #include "cpu_kernels/cpu_op_set.h"
 #include "cpu_kernels/expert_low_rank.h"
+#include "cpu_kernels/rounded_rows.h"
 #include "cpu_kernels/swiglu.h"
 #include "cpu_kernels/tiles.h"
 
@@ -13,22 +14,22 @@ namespace {
 void experts_forward(Stream& stream, ConstView x, const ExpertRows& all,
                      std::span<const ExpertView> experts, View gate, View up, View y) {
   const int64_t width = gate.cols;
-  const ExpertInput input(x, all);
   HostStream& host = host_stream(stream);
   Scratch::Frame frame(stream.scratch());
   ExpertChunks chunks(stream.scratch(), all, experts, width, gate.rows);
   const Blocks inner(width), outer(x.cols);
   const int64_t chunk_rows = ExpertChunks::most_rows(gate.rows, width);
-  float* const h = stream.scratch().take<float>(chunk_rows * width);
+  const bool rounded = round_all(experts);
+  const ExpertInput input =
+      expert_input(host, stream.scratch(), {x, all}, rounded ? chunks.all_count() : 0);
+  const View h = rounded ? matrix<bf16>(stream.scratch(), chunk_rows, width)
+                         : matrix<float>(stream.scratch(), chunk_rows, width);
   const ExpertLowRank low_rank(host, stream.scratch(), experts, chunk_rows);
   using Product = ExpertLowRank::Product;
 
   const int workers = host.pool().workers();
   while (chunks.next()) {
     const auto blocks = chunks.blocks();
-    const auto h_rows = [&](Range at) {
-      return View(h + at.begin * width, DType::f32, at.count, width);
-    };
     const auto expert_of = [&](const ExpertTile& tile) -> const ExpertView& {
       return experts[static_cast<size_t>(tile.block.expert)];
     };
@@ -57,19 +58,23 @@ void experts_forward(Stream& stream, ConstView x, const ExpertRows& all,
       const Operand coming = forward_weight(expert_of(next).gate, block_of(inner, next.column));
       make(scratch, 0, tile, rows, in, cols, gate, &second);
       make(scratch, 1, tile, rows, in, cols, up, &coming);
-      const View out = h_rows(tile.block.at);
+      Scratch::Frame frame_of_tile(scratch);
+      float* const unrounded = rounded ? scratch.take<float>(cols.count) : nullptr;
       for (int64_t r = 0; r < rows.count(); ++r) {
-        swiglu(gate.row<float>(rows[r]) + cols.begin, up.row<float>(rows[r]) + cols.begin,
-               out.row<float>(r) + cols.begin, cols.count);
+        const int64_t in_chunk = tile.block.at.begin + r;
+        float* const to = rounded ? unrounded : h.row<float>(in_chunk) + cols.begin;
+        swiglu(gate.row<float>(rows[r]) + cols.begin, up.row<float>(rows[r]) + cols.begin, to,
+               cols.count);
+        if (rounded) round_row(to, h.row<bf16>(in_chunk) + cols.begin, cols.count);
       }
     });
-    const View h_chunk = h_rows({0, chunks.count()});
-    low_rank.make(chunks, std::array{Product{2, false, h_chunk, true}});
+    low_rank.make(chunks, std::array{Product{2, false, h.slice(0, chunks.count()), true}});
     host.pool().run(std::ssize(blocks) * outer.count(), [&](int64_t i, int worker) {
       const ExpertTile tile(blocks, outer.count(), i), next = after(outer.count(), i);
       const Operand coming = forward_weight(expert_of(next).down, block_of(outer, next.column));
-      make(host.worker_scratch(worker), 2, tile, BlockRows(tile.block, all), h_rows(tile.block.at),
-           block_of(outer, tile.column), y, &coming);
+      make(host.worker_scratch(worker), 2, tile, BlockRows(tile.block, all),
+           h.slice(tile.block.at.begin, tile.block.at.count), block_of(outer, tile.column), y,
+           &coming);
     });
   }
 }

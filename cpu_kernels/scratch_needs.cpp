@@ -21,8 +21,9 @@ ScratchNeed linear_scratch(int64_t rows, int64_t, int64_t, int64_t rank) {
           std::max(weight_tile_scratch(), low_rank_tile_scratch(rank))};
 }
 
-ScratchNeed experts_scratch(int64_t rows, int64_t segments, int64_t, int64_t width, int64_t rank) {
-  return expert_scratch(rows, segments, width, rank);
+ScratchNeed experts_scratch(int64_t rows, int64_t segments, int64_t hidden, int64_t width,
+                            int64_t rank) {
+  return expert_scratch(rows, segments, hidden, width, rank);
 }
 
 ScratchNeed attention_scratch(const AttentionShape& shape, int64_t tokens, int64_t longest) {

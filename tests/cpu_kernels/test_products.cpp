@@ -6,6 +6,7 @@
 #include "cpu_kernels/micro_kernel.h"
 #include "cpu_kernels/onednn_shim.h"
 #include "cpu_kernels/product.h"
+#include "cpu_kernels/rounded_rows.h"
 #include "support/counted_heap.h"
 #include "support/tensor.h"
 
@@ -267,6 +268,40 @@ TEST_CASE("products: rows through an index are as good as a copy of them") {
     for (const ProductImplementation* one : implementations(bf16)) {
       check_indexed(
           [&](const Operand& a, const Operand& b, View to) { run(*one, bf16, a, b, to, false); });
+    }
+  }
+}
+
+TEST_CASE("products: what was rounded before gives the same bits") {
+  if (!takes_rounded(Compute::bf16)) SKIP("no bf16 products");
+  for (const int64_t n : {1, 31, 32, 70, 300}) {
+    Tensor x = side("x", DType::f32, 90, n, false);
+    for (int64_t i = 0; i < n; ++i) x.set(i % 90, i, x.get(i % 90, i) * (i % 2 ? 1e-39 : 1e30));
+    Tensor rounded(DType::bf16, 90, n, 3), in_place = x;
+    const int64_t stride = in_place.view().stride;
+    for (int64_t r = 0; r < 90; ++r) {
+      round_row(x.view().row<float>(r), rounded.view().row<bf16>(r), n);
+      auto* const row = in_place.view().row<float>(r);
+      round_row(row, reinterpret_cast<bf16*>(row), n);
+    }
+    CHECK(rounded.canaries_alive());
+    const ConstView there(in_place.view().data, DType::bf16, 90, n, 2 * stride);
+    const Tensor other = side("other", DType::f32, 90, 40, false);
+    const Tensor weight = side("weight", DType::f32, n, 40, false);
+    for (const ProductImplementation* one : implementations(true)) {
+      CAPTURE(n, one->name());
+      const auto product = [&](const Operand& a, const Operand& b) {
+        Tensor to(DType::f32, a.rows(), b.cols());
+        run(*one, true, a, b, to.view(), false);
+        return to;
+      };
+      for (const ConstView& v : {ConstView(rounded.view()), there}) {
+        CHECK(product(x.view(), weight.view()).same_bits(product(v, weight.view())));
+        CHECK(product(Operand(x.view(), true), other.view())
+                  .same_bits(product(Operand(v, true), other.view())));
+        CHECK(product(Operand(other.view(), true), x.view())
+                  .same_bits(product(Operand(other.view(), true), v)));
+      }
     }
   }
 }

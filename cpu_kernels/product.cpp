@@ -30,7 +30,8 @@ struct Panel {
 };
 
 // Brings a matrix from memory to the second cache while kernels run, some lines with each: a column
-// of lines of its rows, or, where rows are few and long, 16 lines of some rows.
+// of lines of some rows, a row for every two steps, or, where rows are few and long, 16 lines of some
+// rows.
 class Fetch {
  public:
   Fetch() = default;
@@ -51,7 +52,10 @@ class Fetch {
     if (done()) return {};
     const std::byte* at = data_ + row_at_ * row_ + line_at_ * kLine;
     if (!long_) {
-      ++line_at_;
+      if (++line_at_ == lines_) {
+        line_at_ = 0;
+        row_at_ += 16 * std::max<int64_t>(1, steps / 32);
+      }
       return {at, row_, 16 * row_};
     }
     line_at_ += 16;

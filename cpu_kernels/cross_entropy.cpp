@@ -252,7 +252,7 @@ class ChunkedLoss {
   double scale_;
   View dx_;
   LinearGradient gradient_;
-  bool rounded_;           // rows and gradients of logits are rounded once
+  bool rounded_;            // rows and gradients of logits are rounded once
   int64_t chunk_, pieces_;  // rows of a chunk at most; pieces of the vocabulary
   Blocks words_, width_;
   int32_t* trained_;

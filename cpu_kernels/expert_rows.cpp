@@ -207,11 +207,11 @@ ScratchNeed expert_scratch(int64_t rows, int64_t segments, int64_t hidden, int64
   // x and dy, and, of a chunk, h and the gradients of gate and up.
   const size_t inputs = bytes_of<bf16>(std::min(rows / kLeastSharing * hidden, kMostRounded));
   const size_t hidden_rows = 3 * (chunk * static_cast<size_t>(width) * sizeof(bf16));
-  return {ExpertChunks::scratch_bytes(rows, segments) + 2 * inputs + hidden_rows +
-              chunk * columns * sizeof(float) + 6 * kArenaAlignment +
-              ExpertLowRank::scratch_bytes(static_cast<int64_t>(chunk), rank),
-          std::max(weight_tile_scratch(), low_rank_tile_scratch(rank)) + kTile +
-              2 * kArenaAlignment};
+  return {
+      ExpertChunks::scratch_bytes(rows, segments) + 2 * inputs + hidden_rows +
+          chunk * columns * sizeof(float) + 6 * kArenaAlignment +
+          ExpertLowRank::scratch_bytes(static_cast<int64_t>(chunk), rank),
+      std::max(weight_tile_scratch(), low_rank_tile_scratch(rank)) + kTile + 2 * kArenaAlignment};
 }
 
 }  // namespace hearth

@@ -151,8 +151,7 @@ struct Backward {
     Scratch& scratch = host.worker_scratch(worker);
     for (const ExpertPiece& piece : group.pieces) {
       const Range rows = piece.rows, at = piece.at();
-      const Operand d_out =
-          is_down ? of.dy.of(rows) : hidden_gradient_of(map, ViewRows{rows}, at);
+      const Operand d_out = is_down ? of.dy.of(rows) : hidden_gradient_of(map, ViewRows{rows}, at);
       const Operand input = is_down ? Operand(h_rows(rows.begin, at)) : of.x.of(rows);
       if (to.weight) wgrad_tile(scratch, d_out, input, w.compute, out, in, to.weight);
       if (to.a && out.begin == 0) {
@@ -189,17 +188,18 @@ void run_backward(Half half, Stream& stream, const ExpertRows& all,
   const auto rounded_matrix = [&] {
     return own_rounded ? matrix<bf16>(scratch, chunk_rows, width) : View();
   };
-  const Backward pass{
-      host,
-      experts,
-      of,
-      inner,
-      outer,
-      of.h ? View() : own_rounded ? rounded_matrix() : matrix<float>(scratch, chunk_rows, width),
-      rounded_matrix(),
-      rounded_matrix(),
-      data ? scratch.take<float>(chunk_rows * inner.count()) : nullptr,
-      low_rank};
+  const Backward pass{host,
+                      experts,
+                      of,
+                      inner,
+                      outer,
+                      of.h          ? View()
+                      : own_rounded ? rounded_matrix()
+                                    : matrix<float>(scratch, chunk_rows, width),
+                      rounded_matrix(),
+                      rounded_matrix(),
+                      data ? scratch.take<float>(chunk_rows * inner.count()) : nullptr,
+                      low_rank};
 
   while (chunks.next()) {
     const int64_t blocks = std::ssize(chunks.blocks()), groups = std::ssize(chunks.groups());

@@ -200,15 +200,18 @@ ExpertTile::ExpertTile(std::span<const ExpertBlock> blocks, int64_t columns, int
       column((tile - block.group_begin * columns) / block.group_size) {}
 
 ScratchNeed expert_scratch(int64_t rows, int64_t segments, int64_t hidden, int64_t width,
-                           int64_t rank) {
+                           int64_t rank, Compute compute, int64_t inputs) {
   const auto chunk = static_cast<size_t>(ExpertChunks::most_rows(rows, width));
   const auto columns = static_cast<size_t>(Blocks(width).count());
   constexpr size_t kTile = sizeof(float) * (ExpertBlock::kLargest + 1) * Blocks::kLargest;
-  // x and dy, and, of a chunk, h and the gradients of gate and up.
-  const size_t inputs = bytes_of<bf16>(std::min(rows / kLeastSharing * hidden, kMostRounded));
-  const size_t hidden_rows = 3 * (chunk * static_cast<size_t>(width) * sizeof(bf16));
+  // Of a chunk h, or h and the gradients of gate and up in bf16; x and dy.
+  const bool rounds = takes_rounded(compute);
+  const size_t hidden_rows =
+      chunk * static_cast<size_t>(width) * (rounds ? 3 * sizeof(bf16) : sizeof(float));
+  const int64_t shared = rounds && inputs < rows ? std::min(inputs, rows / kLeastSharing) : 0;
+  const size_t x = bytes_of<bf16>(std::min(shared * hidden, kMostRounded));
   return {
-      ExpertChunks::scratch_bytes(rows, segments) + 2 * inputs + hidden_rows +
+      ExpertChunks::scratch_bytes(rows, segments) + 2 * x + hidden_rows +
           chunk * columns * sizeof(float) + 6 * kArenaAlignment +
           ExpertLowRank::scratch_bytes(static_cast<int64_t>(chunk), rank),
       std::max(weight_tile_scratch(), low_rank_tile_scratch(rank)) + kTile + 2 * kArenaAlignment};

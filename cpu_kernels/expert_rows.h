@@ -159,6 +159,6 @@ View matrix(Scratch& scratch, int64_t rows, int64_t cols) {
 
 /// Scratch bound of the expert ops; `segments` of all experts.
 ScratchNeed expert_scratch(int64_t rows, int64_t segments, int64_t hidden, int64_t width,
-                           int64_t rank);
+                           int64_t rank, Compute compute, int64_t inputs);
 
 }  // namespace hearth

@@ -22,8 +22,8 @@ ScratchNeed linear_scratch(int64_t rows, int64_t, int64_t, int64_t rank) {
 }
 
 ScratchNeed experts_scratch(int64_t rows, int64_t segments, int64_t hidden, int64_t width,
-                            int64_t rank) {
-  return expert_scratch(rows, segments, hidden, width, rank);
+                            int64_t rank, Compute compute, int64_t inputs) {
+  return expert_scratch(rows, segments, hidden, width, rank, compute, inputs);
 }
 
 ScratchNeed attention_scratch(const AttentionShape& shape, int64_t tokens, int64_t longest) {

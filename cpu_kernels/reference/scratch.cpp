@@ -10,7 +10,8 @@ namespace {
 size_t doubles(int64_t n) { return align_up(sizeof(double) * static_cast<size_t>(n)); }
 
 /// Rows of dy and x where an index has them; of the expert's width h, dh, and silu(gate) * up.
-ScratchNeed experts_scratch(int64_t rows, int64_t, int64_t hidden, int64_t width, int64_t rank) {
+ScratchNeed experts_scratch(int64_t rows, int64_t, int64_t hidden, int64_t width, int64_t rank,
+                            Compute, int64_t) {
   return {2 * doubles(rows * hidden) + 3 * doubles(rows * width) +
               reference::linear_scratch(rows, 0, std::max(hidden, width), rank).shared,
           0};

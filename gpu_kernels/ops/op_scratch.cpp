@@ -47,7 +47,7 @@ ScratchNeed attention_scratch(const AttentionShape& shape, int64_t tokens, int64
 /// an index has their rows; h again where it is dropped; of pairs drop(x) and four [rows, rank]; a
 /// library's workspace.
 ScratchNeed experts_scratch(int64_t rows, int64_t segments, int64_t hidden, int64_t width,
-                            int64_t rank) {
+                            int64_t rank, Compute, int64_t) {
   const auto tiles = static_cast<size_t>(GroupedRows::most_tiles(rows, segments));
   const size_t pairs = rank == 0 ? 0
                                  : operand_bytes(rows, hidden, sizeof(float)) +

@@ -177,9 +177,9 @@ class Divided final : public Body {
 
   ScratchNeed scratch(const TaskShape& s, const OpSet& ops) const override {
     const BlockId begin = alike_expert(s.table, s.layer);
-    return ops.experts_scratch(
-        s.tokens, 1, s.spec.hidden, s.spec.expert_width,
-        s.table.rank_of(begin, begin + static_cast<BlockId>(s.spec.experts)));
+    return ops.experts_scratch(s.tokens, 1, s.spec.hidden, s.spec.expert_width,
+                               s.table.rank_of(begin, begin + static_cast<BlockId>(s.spec.experts)),
+                               s.settings.compute, s.tokens);
   }
 
   void run(const BodyContext& c) const override {

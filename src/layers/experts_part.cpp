@@ -207,11 +207,14 @@ class ExpertsPart final : public Body {
 
   ScratchNeed scratch(const TaskShape& s, const OpSet& ops) const override {
     const BlockId begin = first_expert(s.table, s.layer);
+    const auto all = [&](int64_t rows) {
+      return s.segments == 1 ? rows : s.segments * rows_apart(rows);
+    };
     const int64_t rows = s.tokens * s.spec.experts_per_token;
-    return ops.experts_scratch(
-        s.segments == 1 ? rows : s.segments * rows_apart(rows),
-        s.segments * experts_in(blocks_of(s)), s.spec.hidden, s.spec.expert_width,
-        s.table.rank_of(begin, begin + static_cast<BlockId>(s.spec.experts)));
+    return ops.experts_scratch(all(rows), s.segments * experts_in(blocks_of(s)), s.spec.hidden,
+                               s.spec.expert_width,
+                               s.table.rank_of(begin, begin + static_cast<BlockId>(s.spec.experts)),
+                               s.settings.compute, all(inputs_of(s).by_token ? s.tokens : rows));
   }
   /// As if all experts got equally many rows.
   Work work(const TaskShape& s) const override {

@@ -350,10 +350,11 @@ class OpTable {
   // ---- scratch -------------------------------------------------------------------------------
   // Bounds of the scratch that ops take, for at most the given number of rows. `rank`: the largest
   // rank of the low-rank pairs, 0 if there are none. For attention, `tokens` bounds the query rows,
-  // and max(tokens, longest) the key rows. For experts, `segments` bounds those of all experts, and
-  // `rows` the rows of the views.
+  // and max(tokens, longest) the key rows. For experts, `segments` bounds those of all experts, `rows`
+  // the rows of gate and up, and `inputs` is the rows of x. `compute`: bf16 if any product rounds to it.
   Op<ScratchNeed(int64_t rows, int64_t out, int64_t in, int64_t rank)> linear_scratch;
-  Op<ScratchNeed(int64_t rows, int64_t segments, int64_t hidden, int64_t width, int64_t rank)>
+  Op<ScratchNeed(int64_t rows, int64_t segments, int64_t hidden, int64_t width, int64_t rank,
+                 Compute compute, int64_t inputs)>
       experts_scratch;
   Op<ScratchNeed(const AttentionShape&, int64_t tokens, int64_t longest)> attention_scratch;
   Op<ScratchNeed(int64_t tokens, int64_t hidden, int64_t vocabulary, int64_t rank)>

@@ -41,7 +41,7 @@ bool experts_fit(const RateOptions& o, const RunShapes& shapes, int64_t experts,
   const int64_t all = rows * experts;
   return static_cast<uint64_t>(experts) * bytes_of_expert(shapes, hidden, width) +
              4 * product_of({all, 3 * hidden + 2 * width + 2}) +
-             o.ops.experts_scratch(all, experts, hidden, width, 0).shared <=
+             o.ops.experts_scratch(all, experts, hidden, width, 0, o.compute, all).shared <=
          o.max_bytes;
 }
 
@@ -61,7 +61,7 @@ Rates measure_experts(Device& device, const RateOptions& o, const RunShapes& sha
     experts = largest(experts, [&](int64_t count) { return experts_fit(o, shapes, count, rows); });
   }
   const int64_t all = rows * experts;
-  RateBench bench(device, o, o.ops.experts_scratch(all, experts, hidden, width, 0));
+  RateBench bench(device, o, o.ops.experts_scratch(all, experts, hidden, width, 0, o.compute, all));
   std::vector<ExpertView> weights;
   std::vector<ExpertGradient> gradients(static_cast<size_t>(experts));
   std::vector<int32_t> offsets{0};

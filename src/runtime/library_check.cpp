@@ -122,7 +122,7 @@ class LibraryCheck {
     // Rows of the experts: none, one, less than a tile, some tiles; empty ones at both ends.
     const std::vector<int32_t> offsets = {0, 0, 1, 1, 128, 385, 400, 400};
     const auto count = static_cast<int64_t>(offsets.size()) - 1, rows = int64_t{offsets.back()};
-    Trial t(device_, ops_.experts_scratch(rows, count, kHidden, kWidth, 0));
+    Trial t(device_, ops_.experts_scratch(rows, count, kHidden, kWidth, 0, Compute::bf16, rows));
     const auto map = [&](int64_t out, int64_t in) {
       return LinearView{t.random(stored(compute), out, in, 0.2), {}, compute};
     };

@@ -66,7 +66,8 @@ class Group {
       : ops_(cpu_ops()), of_(sizes), tokens_(tokens), rows_(tokens * sizes.choices) {
     const int64_t all = of_.micro_batches * rows_, count = of_.micro_batches * of_.experts;
     ScratchNeed need =
-        ops_.experts_scratch(all, count, of_.hidden, of_.width, kind.lora ? kRank : 0);
+        ops_.experts_scratch(all, count, of_.hidden, of_.width, kind.lora ? kRank : 0,
+                             Compute::bf16, of_.micro_batches * tokens_);
     need = max_of(need, ops_.row_scratch(tokens_ * of_.choices, std::max(of_.hidden, of_.experts)));
     StreamOptions options;
     options.workers = workers;

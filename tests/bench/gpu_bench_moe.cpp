@@ -96,7 +96,8 @@ class Layer {
 
 void moe_layer(const GpuTarget& target, const Shape& s) {
   const int64_t rows = s.tokens * s.k;
-  GpuBench b(target, max_of(target.ops.experts_scratch(rows, s.experts, s.hidden, s.width, 0),
+  GpuBench b(target, max_of(target.ops.experts_scratch(rows, s.experts, s.hidden, s.width, 0,
+                                                       Compute::bf16, rows),
                             target.ops.row_scratch(rows, std::max(s.hidden, s.experts))));
   Layer layer(b, s);
   const double forward = 6.0 * static_cast<double>(rows * s.hidden * s.width);

@@ -76,7 +76,7 @@ TEST_CASE("large: experts with several row blocks, one row and none") {
   compare(
       t,
       [&](const OpSet& ops) {
-        return ops.experts_scratch(all, std::ssize(rows), kHidden, kWidth, 0);
+        return ops.experts_scratch(all, std::ssize(rows), kHidden, kWidth, 0, Compute::f32, all);
       },
       [&](const OpSet& ops, Stream& s, Tensors& v) {
         std::vector<ExpertView> experts;

@@ -112,7 +112,8 @@ OpTest experts(const Case& c) {
   if (most > 0) test.tolerance = 3e-5;  // sums of more terms
   test.bf16_tolerance = most == 0 ? 2e-3 : 2e-2;
   test.scratch = [=](const OpSet& ops) {
-    return ops.experts_scratch(rows, std::ssize(c.rows), c.hidden, c.width, most);
+    return ops.experts_scratch(rows, std::ssize(c.rows), c.hidden, c.width, most, Compute::bf16,
+                               rows / 2);
   };
   const Body products = [=](const Run& r) {
     r.ops.experts_forward(r.stream, r.view("x"), rows_of(r, c), experts_of(r, c), r.view("gate"),

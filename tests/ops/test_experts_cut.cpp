@@ -119,7 +119,8 @@ class Whole {
     int64_t most = 1;  // a subset needs no more scratch than its own sizes
     most = std::max(most, std::ssize(call.experts) * (call.last - call.first));
     TestStream stream(ops, call.workers,
-                      ops.experts_scratch(all, most, shape_.hidden, shape_.width, shape_.rank));
+                      ops.experts_scratch(all, most, shape_.hidden, shape_.width, shape_.rank,
+                                          Compute::bf16, all / 2));
     Stream& s = stream;
     ExpertRows rows = call.apart ? ExpertRows::apart(t["offsets"].view(), layout.stride)
                                  : ExpertRows(t["offsets"].view(), call.segments());

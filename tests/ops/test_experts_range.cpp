@@ -104,7 +104,8 @@ OpTest by_ranges(const RangeCase& c) {
   if (c.rank > 0) test.tolerance = 3e-5;
   test.bf16_tolerance = c.rank == 0 ? 2e-3 : 2e-2;
   test.scratch = [=](const OpSet& ops) {
-    return ops.experts_scratch(rows, std::ssize(c.rows), c.hidden, c.width, c.rank);
+    return ops.experts_scratch(rows, std::ssize(c.rows), c.hidden, c.width, c.rank, Compute::bf16,
+                               rows / 2);
   };
   test.forward = [=](const Run& r) {
     for (size_t i = 0; i < parts; ++i) {

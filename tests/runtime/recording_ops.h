@@ -79,9 +79,10 @@ class RecordingOps final : public OpSet {
     linear_scratch.add([](int64_t rows, int64_t out, int64_t in, int64_t) {
       return ScratchNeed{static_cast<size_t>(2 * rows * (out + in)), 0};
     });
-    experts_scratch.add([](int64_t rows, int64_t, int64_t hidden, int64_t width, int64_t) {
-      return ScratchNeed{static_cast<size_t>(2 * rows * (hidden + width)), 0};
-    });
+    experts_scratch.add(
+        [](int64_t rows, int64_t, int64_t hidden, int64_t width, int64_t, Compute, int64_t) {
+          return ScratchNeed{static_cast<size_t>(2 * rows * (hidden + width)), 0};
+        });
     attention_scratch.add([](const AttentionShape& shape, int64_t tokens, int64_t) {
       return ScratchNeed{static_cast<size_t>(6 * tokens * shape.heads * shape.head_dim), 0};
     });

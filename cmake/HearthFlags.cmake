@@ -39,6 +39,10 @@ if(HEARTH_SANITIZE)
   add_compile_options(-fsanitize=${HEARTH_SANITIZE} -fno-sanitize-recover=all
                       -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${HEARTH_SANITIZE})
+  find_program(HEARTH_LLD ld.lld)
+  if(HEARTH_LLD)  # programs of 100 MB, in a quarter of the time
+    add_link_options(-fuse-ld=lld)
+  endif()
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # Instrumentation hides initialisations from gcc's flow analysis; the plain builds check them.
     add_compile_options(-Wno-maybe-uninitialized)

@@ -1,8 +1,9 @@
 # Of data and train, the files that the tsan preset builds, and of their cases those in which threads
 # meet: others take minutes and show nothing more.
 set(hearth_thread_files_data row_cache rows_packed run_rows)
-set(hearth_thread_cases_data "rows*" "the thread that read rows*" "a signal ends*"
-    "processes that start at once*" "a second start*" "long packed files*")
+set(hearth_thread_cases_data "*on the number of threads" "rows that outgrow*"
+    "the thread that read rows*" "a signal ends*" "processes that start at once*" "a second start*"
+    "long packed files*")
 
 set(hearth_thread_files_train aptmoe background_save device_runs expert_domains expert_parallel
     paced_runs ranks same_bits shrinking_budget state_places state_writes static_policy stop

@@ -291,8 +291,13 @@ std::string refusal(const Plan& plan, const std::vector<PlanChange>& changes,
     text += "; the smallest change that fits: " + changes.front().options + " (" +
             size_text(changes.front().peak) + ")";
   }
+  const std::string options = options_that_fit(plan, needed);
+  if (options.empty()) {
+    return text +
+           (changes.empty() ? "; no smaller change fits, and no larger budget was found" : "");
+  }
   return text + (changes.empty() ? "; no smaller change fits, but more memory does: " : "; or ") +
-         options_that_fit(plan, needed);
+         options;
 }
 
 }  // namespace hearth

@@ -44,6 +44,7 @@ std::string options_that_fit(const Plan& plan, const std::vector<uint64_t>& need
     places += (places.empty() ? "" : " and ") +
               (at == kHostPlace ? std::string("the machine") : budget.name);
   }
+  if (raised.empty()) return {};
   const bool several = places.find(" and ") != std::string::npos;
   return options_that_raise(raised) + ", if " + places + (several ? " have it" : " has it");
 }
@@ -51,10 +52,11 @@ std::string options_that_fit(const Plan& plan, const std::vector<uint64_t>& need
 void require_fit(const PlacedModel& model, const PlanRequest& request) {
   if (model.plan.fits()) return;
   const std::vector<uint64_t> needed = needed_memory(subject_of(model), request);
-  throw usage_error("{}; a smaller {}, {} or {} needs less, and more memory fits: {}",
-                    what_is_missing(model.plan, needed), spelled(Setting::micro_batch),
-                    spelled(Setting::seq_len), spelled(Setting::max_new_tokens),
-                    options_that_fit(model.plan, needed));
+  const std::string options = options_that_fit(model.plan, needed);
+  throw usage_error("{}; a smaller {}, {} or {} needs less{}", what_is_missing(model.plan, needed),
+                    spelled(Setting::micro_batch), spelled(Setting::seq_len),
+                    spelled(Setting::max_new_tokens),
+                    options.empty() ? "" : ", and more memory fits: " + options);
 }
 
 }  // namespace hearth

@@ -16,7 +16,7 @@ std::vector<size_t> places_to_raise(const Plan& plan, const std::vector<uint64_t
 /// bytes, if both read the same otherwise.
 std::string what_is_missing(const Plan& plan, const std::vector<uint64_t>& needed = {});
 /// "--devices virtual:mem=40M, if virtual:0 has it": the options that give each place the bytes it
-/// needs, where that is more than it may use.
+/// needs, where that is more than it may use. Empty: no place needs more.
 std::string options_that_fit(const Plan& plan, const std::vector<uint64_t>& needed);
 /// For evaluation and generation: usage error that names the missing memory and how much would do,
 /// unless the plan fits. Training looks for smaller changes, too (budget/plan_changes.h).

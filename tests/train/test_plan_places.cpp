@@ -185,6 +185,21 @@ TEST_CASE("plan places: a refusal names the device, and the experts go to the ho
   CHECK(keyed.front().options == "--devices virtual:mem=1G/cores=1,host");
 }
 
+TEST_CASE("plan places: a refusal speaks of no larger budget where none was found") {
+  const SpelledAsFlags flags;
+  const Placed p(false);
+  const PlanSubject subject = p.with(kPlenty, uint64_t{1} << 20);
+  const Plan plan = make_plan(subject, p.request);
+  REQUIRE_FALSE(plan.fits());
+  std::vector<uint64_t> budgets;
+  for (const ComputePlace& place : subject.places) budgets.push_back(place.budget.bytes);
+  CHECK(options_that_fit(plan, budgets).empty());
+  const std::string changed = refusal(plan, {{"--micro-batch 1", 5 << 20}}, budgets);
+  CHECK(changed.ends_with("; the smallest change that fits: --micro-batch 1 (5.243 MB)"));
+  const std::string nothing = refusal(plan, {}, budgets);
+  CHECK(nothing.ends_with("; no smaller change fits, and no larger budget was found"));
+}
+
 TEST_CASE("plan places: a change may fill a device to the last byte, which the host keeps free") {
   const SpelledAsFlags flags;
   Placed p(true);

@@ -48,9 +48,12 @@ std::string duration(double seconds) {
 std::string memory_text(const Plan& plan) {
   std::string text;
   for (const PlaceLines& place : plan.places) {
+    // A node of the host that has nothing of the run.
+    if (&place != &plan.host() && place.lines.empty() && place.peak == 0) continue;
     text += &place == &plan.host() ? "memory of the process (host)\n"
                                    : "\nmemory of " + place.budget.name + "\n";
     for (const MemoryLine& line : place.lines) {
+      if (line.id.use == MemoryUse::reached && line.bytes == 0) continue;
       text += format("  %-40s %14s   ", line.name.c_str(), size_text(line.bytes).c_str()) +
               line.basis + "\n";
     }

@@ -419,7 +419,9 @@ void ScheduleBuilder::add_update(int32_t layer, TaskShare share, Place place, Pl
 void ScheduleBuilder::add_update_by_lanes(int32_t layer, Place place) {
   const int32_t lanes = schedule_.is_host(place) ? lanes_of_host() : 1;
   for (int32_t share = 0; share < lanes; ++share) {
-    const int32_t lane = (share + std::max(0, layer)) % lanes;  // shares are not equally large
+    // Shares are not equally large. With experts on the host, too, turns gain nothing: simulated.
+    const int32_t turn = schedule_.decides ? 0 : std::max(0, layer);
+    const int32_t lane = (share + turn) % lanes;
     const Place for_place = lanes == 1 ? place : device_of_lane(schedule_.places, place, lane);
     add_update(layer, {share, lanes}, place, for_place);
   }

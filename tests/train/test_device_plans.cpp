@@ -9,6 +9,7 @@
 #include "base/system.h"
 #include "budget/needed_memory.h"
 #include "budget/placement_report.h"
+#include "budget/plan_report.h"
 #include "support/has.h"
 #include "support/spelled_as_flags.h"
 #include "train/same_bits.h"
@@ -371,6 +372,23 @@ TEST_CASE("device plans: the journal has a placement of every place") {
   CHECK(placements("host", "a") == Lines{"host 0 [0, 2] [0]", "host:1 null [0, 2] [1] experts"});
   CHECK(placements("host:1", "b") == Lines{"host 0 [0, 2] [1]"});
   CHECK(placements("virtual:mem=1Gi", "c") == Lines{"virtual:0 0 [0, 2] []"});
+}
+
+TEST_CASE("device plans: a node that has nothing of the run is not printed") {
+  if (cores_here() < 2) SKIP("one core");
+  SameBitsFixture f;
+  const EmulatedNodes nodes(2);
+  unbind_thread();
+  const auto prints_node = [&](const std::string& devices) {
+    TrainConfig config = f.config_of({"qwen3_moe"}, "x");
+    config.devices = devices;
+    RecordingReporter reporter;
+    const PlannedRun run(config, open_model(config), reporter);
+    const std::string text = plan_text(run.model, run.times, PlanDetail::summary, "", 0);
+    return text.find("memory of host:1") != text.npos;
+  };
+  CHECK(prints_node("host"));
+  CHECK_FALSE(prints_node("virtual:mem=1Gi"));
 }
 
 TEST_CASE("device plans: a listed node has its own memory, unless --cpu-memory says how much") {

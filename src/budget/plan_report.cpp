@@ -45,11 +45,15 @@ std::string duration(double seconds) {
   return two(s / 86400, "d", s % 86400 / 3600, "h");
 }
 
+/// A node of the host that has nothing of the run.
+bool is_unused(const Plan& plan, const PlaceLines& place) {
+  return &place != &plan.host() && place.peak == 0 && place.budget.name.starts_with("host:");
+}
+
 std::string memory_text(const Plan& plan) {
   std::string text;
   for (const PlaceLines& place : plan.places) {
-    // A node of the host that has nothing of the run.
-    if (&place != &plan.host() && place.lines.empty() && place.peak == 0) continue;
+    if (is_unused(plan, place)) continue;
     text += &place == &plan.host() ? "memory of the process (host)\n"
                                    : "\nmemory of " + place.budget.name + "\n";
     for (const MemoryLine& line : place.lines) {
@@ -228,6 +232,7 @@ std::string answers_text(const Plan& plan, const PlanTimes& times, const std::st
   std::string text = refusal.empty() ? "fits:" : "does not fit: " + refusal;
   for (const PlaceLines& place : plan.places) {
     if (!refusal.empty()) break;
+    if (is_unused(plan, place)) continue;
     text += (&place == &plan.host() ? " " : ", ") + size_text(place.peak);
     const bool bounded = place.budget.bytes < std::numeric_limits<uint64_t>::max();
     if (bounded) text += " of " + size_text(place.budget.bytes);

@@ -315,12 +315,9 @@ struct Executor::Impl {
       const double asked = parts.clock.now();
       const ExpertWave wave =
           away == nullptr ? ExpertWave{} : away->begin(id, turn, stream_of(task));
+      if (turn == 0) times.begin(id);  // before what the pacer counts from
       const double begin = parts.clock.now();
-      if (turn == 0) {
-        times.begin(id);
-      } else {
-        times.waited(id, begin - asked);
-      }
+      if (turn > 0) times.waited(id, begin - asked);
       const BodyContext context{parts.places[static_cast<size_t>(task.place)].ops,
                                 stream_of(task),
                                 parts.spec,

@@ -1,5 +1,5 @@
-// Sixteen lanes of pairs of bf16 for the packed products. Private to micro_kernel_avx512_bf16.cpp,
-// which defines HEARTH_TARGET. Pairs lie in float registers, whose bits no instruction here changes.
+// Sixteen lanes of pairs of bf16, for the packed products and for rounding rows. Private to the files
+// that define HEARTH_TARGET. Pairs lie in float registers, whose bits no instruction here changes.
 #include "cpu_kernels/vector_avx512.h"
 
 namespace hearth {

@@ -417,12 +417,13 @@ void ScheduleBuilder::add_update(int32_t layer, TaskShare share, Place place, Pl
 }
 
 void ScheduleBuilder::add_update_by_lanes(int32_t layer, Place place) {
-  const int32_t lanes = schedule_.is_host(place) ? lanes_of_host() : 1;
+  const SchedulePlace& at = schedule_.places[static_cast<size_t>(place)];
+  const int32_t lanes = at.device ? 1 : at.lanes;
   for (int32_t share = 0; share < lanes; ++share) {
     // Shares are not equally large. With experts on the host, too, turns gain nothing: simulated.
     const int32_t turn = schedule_.decides ? 0 : std::max(0, layer);
     const int32_t lane = (share + turn) % lanes;
-    const Place for_place = lanes == 1 ? place : device_of_lane(schedule_.places, place, lane);
+    const Place for_place = lanes == 1 ? place : device_of_lane(schedule_.places, at.host, lane);
     add_update(layer, {share, lanes}, place, for_place);
   }
 }

@@ -107,7 +107,7 @@ class ScheduleBuilder {
   void add_norms(Place place);
   /// A share of the updates of a layer at a place. Nothing, if it has no blocks.
   void add_update(int32_t layer, TaskShare share, Place place, Place for_place);
-  /// The update of a layer, by all compute streams of a host together: a share for each.
+  /// The update of a layer, by all compute streams of a place of the host together: a share for each.
   void add_update_by_lanes(int32_t layer, Place place);
   /// Before the tasks of a layer whose experts are divided, of a decided one behind attention: a task
   /// at the host that makes the split which dispatch, experts and copies of these micro-batches use

@@ -2,10 +2,12 @@
 // with small ones; and that a row's result does not depend on the rows beside it.
 #include <catch2/catch_test_macros.hpp>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "cpu_kernels/cpu_ops.h"
 #include "cpu_kernels/expert_rows.h"
+#include "cpu_kernels/product.h"
 #include "reference/reference_ops.h"
 #include "support/tensor.h"
 #include "support/test_stream.h"
@@ -55,6 +57,21 @@ TEST_CASE("large: linear") {
         ops.linear_dgrad(s, v["dy"].view(), w, v["dx"].view(), true);
         ops.linear_wgrad(s, v["dy"].view(), v["x"].view(), w, {v["dw"].view(), v["db"].view()});
       });
+}
+
+TEST_CASE("large: the scratch of experts in bf16 is that of the machine that is planned for") {
+  const auto bytes = [](std::optional<bool> has_bf16, Compute compute) {
+    assume_bf16_products(has_bf16);
+    const ScratchNeed need = cpu_ops().experts_scratch(4096, 8, 256, 128, 0, compute, 512);
+    assume_bf16_products({});
+    return need.shared;
+  };
+  const size_t f32 = bytes({}, Compute::f32);
+  CHECK(bytes(true, Compute::f32) == f32);
+  CHECK(bytes(false, Compute::bf16) == f32);
+  // x and dy, 512 rows each, and half of h of all rows more.
+  CHECK(bytes(true, Compute::bf16) == f32 + 2 * 2 * 512 * 256 + 2 * 4096 * 128);
+  CHECK(bytes({}, Compute::bf16) == bytes(has_bf16_products(), Compute::bf16));
 }
 
 TEST_CASE("large: experts with several row blocks, one row and none") {

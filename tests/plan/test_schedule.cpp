@@ -1,11 +1,14 @@
 // Schedules: what validation refuses, addresses, dependencies.
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
+#include <map>
+#include <set>
 
 #include "modes/layer_tasks.h"
 #include "plan/addresses.h"
 #include "plan/trace.h"
 #include "support/tiny_model.h"
+#include "support/tiny_places.h"
 
 namespace hearth::test {
 namespace {
@@ -114,6 +117,22 @@ TEST_CASE("schedule: of several ranks, a layer waits for its own weights of the 
   };
   CHECK(of_kind(TaskKind::give) == std::ssize(gives));
   CHECK(of_kind(TaskKind::update) + of_kind(TaskKind::give) == std::ssize(drain.tasks));
+}
+
+TEST_CASE("schedule: all streams of a node share its updates") {
+  std::map<Place, std::set<int32_t>> streams;
+  for (uint64_t seed = 1; seed <= 4; ++seed) {
+    const TinyModel model(tiny_config(), find_op_set("cpu"), DType::f32, 1, {},
+                          places_of({.hosts = 2, .devices = 2, .seed = seed}, true));
+    PlanInput input = model.input(64, 64, 4);
+    input.rotates = true;
+    for (const Task& task : single_train_schedule(input, 4, false).tasks) {
+      if (task.kind == TaskKind::update) streams[task.place].insert(task.stream);
+    }
+  }
+  CHECK(streams.at(0).size() == 2);
+  CHECK(streams.at(1).size() == 2);
+  CHECK(streams.at(2).size() == 1);  // a device
 }
 
 TEST_CASE("schedule: experts of the host compute a group in one task, from equal distances") {

@@ -65,7 +65,7 @@ bool is_sent(const ParameterTable& table, const Owners& owners, const RankShards
 
 /// Whole blocks, balanced by bytes. Blocks that one rank alone computes are that rank's. The others
 /// go layer by layer, the largest first, each to the rank with the fewest bytes of that layer among
-/// those that compute with it; of equals to the one with the fewest in all, then the first. So the
+/// those that compute with it; a tie goes to the fewest bytes overall, then to the first. So the
 /// gradients of a layer, which travel together, use all links in both directions. Frozen blocks
 /// come after all others, in the same way, and change nothing of theirs. A pure function of its
 /// arguments. `ranks`: of the run; the first may be all that compute shards.

@@ -442,7 +442,7 @@ void LayerTasks::add_updates_through(int32_t layer) {
   std::set<Place> places;
   for (const Block& block : input_.table.blocks()) places.insert(block.place);
   for (; next_update_ <= layer; ++next_update_) {
-    if (!input_.decides) {  // no experts of the host would wait for a part of this
+    if (!input_.decides) {  // all streams of a place update the layer that is needed first
       for (const Place place : places) builder_.add_update_by_lanes(next_update_, place);
       continue;
     }

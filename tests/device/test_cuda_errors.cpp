@@ -114,6 +114,23 @@ TEST_CASE("check tells of work that has failed without a wait for it") {
   CHECK(raises(ExitCode::device, "fake error 700 (700)", [&] { work.device.check(); }));
 }
 
+TEST_CASE("an event that is not yet reached is no error of another thread") {
+  FakeGpus gpus;
+  const Work work(gpus);
+  void* const handle = cuda_stream(*work.stream).handle();
+  REQUIRE(test::enqueue_on_fake_stream(handle, [] {}) == kCudaOk);
+  void* event = nullptr;
+  REQUIRE(gpus.cuda.event_create(&event, false) == kCudaOk);
+  REQUIRE(gpus.cuda.event_record(event, handle) == kCudaOk);
+  // This thread has asked, and not yet cleared what it was told.
+  CHECK(gpus.cuda.event_query(event) == kCudaNotReady);
+  std::thread([&] { CHECK_NOTHROW(work.device.check()); }).join();
+  CHECK(gpus.cuda.get_last_error() == kCudaNotReady);
+  CHECK(gpus.cuda.get_last_error() == kCudaOk);
+  work.stream->synchronize();
+  CHECK(gpus.cuda.event_destroy(event) == kCudaOk);
+}
+
 TEST_CASE("all who wait on a failed event of a GPU get the error") {
   FakeGpus gpus;
   Device& device = gpus.device();

@@ -79,7 +79,7 @@ std::string FakeCuda::error_text(CudaCode code) { return "fake error " + std::to
 CudaCode FakeCuda::get_last_error() {
   const std::lock_guard lock(impl_->mutex);
   ++impl_->counts["get_last_error"];
-  const CudaCode last = std::exchange(impl_->last_error, kCudaOk);
+  const CudaCode last = std::exchange(impl_->last_errors[std::this_thread::get_id()], kCudaOk);
   return impl_->broken != kCudaOk ? impl_->broken : last;
 }
 

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <thread>
 #include <utility>
 
 #include "support/fake_cuda.h"
@@ -42,14 +43,14 @@ struct FakeCuda::Impl {
     ++counts[function];
     const auto planned = planned_calls.find(function);
     if (planned != planned_calls.end() && --planned->second.nth == 0) {
-      last_error = planned->second.code;
+      const CudaCode code = planned->second.code;
       planned_calls.erase(planned);
-      return last_error;
+      return done(code);
     }
     return broken;
   }
   CudaCode done(CudaCode code) {
-    if (code != kCudaOk) last_error = code;
+    if (code != kCudaOk) last_errors[std::this_thread::get_id()] = code;
     return code;
   }
 
@@ -144,7 +145,8 @@ struct FakeCuda::Impl {
   std::map<std::string, int64_t> counts;
   std::map<std::string, Planned> planned_calls;
   Planned planned_work;
-  CudaCode broken = kCudaOk, last_error = kCudaOk;
+  CudaCode broken = kCudaOk;
+  std::map<std::thread::id, CudaCode> last_errors;  // as CUDA: of the thread that called
   size_t largest_copy = 0;
   int64_t unpinned_copies = 0;
   std::vector<int64_t> ran;

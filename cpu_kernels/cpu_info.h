@@ -6,16 +6,16 @@
 
 namespace hearth {
 
-/// The instruction set in use, in oneDNN's terms: "avx2", "avx512_core", "avx512_core_amx", ... The
-/// environment variable HEARTH_ISA (isa.h) lowers it, for oneDNN and our own products. Usage error
-/// if its value is unknown or above the machine's. Without HEARTH_ISA, oneDNN's ONEDNN_MAX_CPU_ISA
-/// lowers it. The first call fixes the result.
+/// The instruction set in use, in oneDNN's terms: "avx2", "avx512_core", "avx512_core_amx", ... For
+/// oneDNN and our own products it is what the environment variable HEARTH_ISA names, else
+/// `preferred_isa` (isa.h). Usage error if that value is unknown or above the machine's. Without
+/// HEARTH_ISA, oneDNN's ONEDNN_MAX_CPU_ISA lowers it. The first call fixes the result.
 std::string cpu_isa();
 
 /// "2.6.3"
 std::string onednn_version();
 
-/// Whether bf16 products run in hardware (AVX512_BF16 or AMX) and so are faster than f32.
+/// Whether bf16 products run in hardware (AVX512_BF16 or AMX), which is faster than f32.
 bool has_fast_bf16();
 
 /// One line per product implementation (product.h), in order: whether this machine can use it, or

@@ -76,17 +76,25 @@ CpuIsa highest_in(unsigned set) {
   return CpuIsa::below_avx2;
 }
 
+bool is_intel() {
+  __builtin_cpu_init();
+  return __builtin_cpu_is("intel") != 0;
+}
+
 // What oneDNN and our own kernels may use: HEARTH_ISA lowers it, once, before the first product. The
-// lowered oneDNN generates the code of a machine that has no more.
+// lowered oneDNN generates the code of a machine that has no more. What is preferred lowers our own
+// choice alone.
 unsigned choose_instructions() {
   const char* text = std::getenv("HEARTH_ISA");
   const bool is_set = text != nullptr && *text != '\0';
   const CpuIsa asked = is_set ? parse_isa(text) : CpuIsa::amx;
   if (is_set) dnnl::set_max_cpu_isa(onednn_name(asked));
   const auto effective = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
-  if (is_set) require_isa(asked, highest_in(effective));
-  HEARTH_CHECK(highest_in(effective) <= asked, "oneDNN was used before HEARTH_ISA was read");
-  return effective;
+  const CpuIsa machine = highest_in(effective);
+  if (is_set) require_isa(asked, machine);
+  HEARTH_CHECK(machine <= asked, "oneDNN was used before HEARTH_ISA was read");
+  const CpuIsa preferred = preferred_isa(machine, is_intel());
+  return is_set || preferred == machine ? effective : static_cast<unsigned>(onednn_name(preferred));
 }
 
 bool has_isa(dnnl::cpu_isa wanted) {

@@ -28,6 +28,14 @@ TEST_CASE("isa: names, and what each has") {
   }
 }
 
+TEST_CASE("isa: pairs of bf16 only where they are faster than f32, unless asked for") {
+  using enum CpuIsa;
+  for (const CpuIsa machine : {below_avx2, avx2, avx512, avx512_bf16, amx}) {
+    CHECK(preferred_isa(machine, false) == machine);
+    CHECK(preferred_isa(machine, true) == (machine == avx512_bf16 ? avx512 : machine));
+  }
+}
+
 TEST_CASE("isa: never above what the machine has") {
   using enum CpuIsa;
   for (const CpuIsa machine : {below_avx2, avx2, avx512, avx512_bf16, amx}) {

@@ -73,7 +73,7 @@ class ChunkedLoss {
         scale_(scale),
         dx_(dx),
         gradient_(gradient),
-        rounded_(takes_rounded(head.compute) && !(head.low_rank && head.low_rank.dropout)),
+        rounded_(head.compute == Compute::bf16 && !(head.low_rank && head.low_rank.dropout)),
         chunk_(std::min(x.rows, loss_rows(head.out()))),
         pieces_(loss_pieces(head.out())),
         words_(head.out()),

@@ -10,7 +10,7 @@ bool round_all(std::span<const ExpertView> experts) {
   return std::ranges::all_of(experts, [](const ExpertView& expert) {
     return std::ranges::all_of(kExpertMaps, [&](const auto map) {
       const LinearView& w = expert.*map;
-      return takes_rounded(w.compute) && !(w.low_rank && w.low_rank.dropout);
+      return w.compute == Compute::bf16 && !(w.low_rank && w.low_rank.dropout);
     });
   });
 }

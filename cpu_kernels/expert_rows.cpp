@@ -205,7 +205,7 @@ ScratchNeed expert_scratch(int64_t rows, int64_t segments, int64_t hidden, int64
   const auto columns = static_cast<size_t>(Blocks(width).count());
   constexpr size_t kTile = sizeof(float) * (ExpertBlock::kLargest + 1) * Blocks::kLargest;
   // Of a chunk h, or h and the gradients of gate and up in bf16; x and dy.
-  const bool rounds = compute == Compute::bf16 && has_bf16_products();  // of the planned machine
+  const bool rounds = compute == Compute::bf16;
   const size_t hidden_rows =
       chunk * static_cast<size_t>(width) * (rounds ? 3 * sizeof(bf16) : sizeof(float));
   const int64_t shared = rounds && inputs < rows ? std::min(inputs, rows / kLeastSharing) : 0;

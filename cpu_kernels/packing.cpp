@@ -3,6 +3,7 @@
 #include <immintrin.h>
 
 #include <algorithm>
+#include <cstring>
 #include <type_traits>
 
 #include "base/dtype.h"
@@ -35,6 +36,11 @@ void copy_row(const void* from, float* target, int64_t n) {
     }
     target[i] = kRound ? round_to_bf16(x) : x;
   }
+}
+
+// Of eight elements, in the lower halves of the lanes.
+__m256i rounded_bits(const float* p) {
+  return _mm256_srli_epi32(_mm256_castps_si256(Vector::round(Vector::load(p))), 16);
 }
 
 }  // namespace
@@ -80,6 +86,22 @@ void load_row(DType type, const void* source, bool round, float* target, int64_t
       return round ? copy_row<true, f16>(source, target, n)
                    : copy_row<false, f16>(source, target, n);
     default: HEARTH_CHECK(false, "product: operands are f32, bf16 or f16");
+  }
+}
+
+void store_rounded(const float* source, bf16* target, int64_t n) {
+  constexpr int64_t kBlock = 2 * kLanes;
+  int64_t i = 0;
+  for (; i + kBlock <= n; i += kBlock) {
+    const __m256i low = rounded_bits(source + i), high = rounded_bits(source + i + kLanes);
+    const __m256i both = _mm256_permute4x64_epi64(_mm256_packus_epi32(low, high), 0xd8);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(target + i), both);
+  }
+  for (; i < n; ++i) {
+    float x = 0;
+    std::memcpy(&x, source + i, sizeof x);  // before what may lie in its place
+    const bf16 rounded = to_bf16(x);
+    std::memcpy(static_cast<void*>(target + i), &rounded, sizeof rounded);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "cpu_kernels/onednn_shim.h"
+#include "cpu_kernels/packing.h"
 #include "cpu_kernels/tiles.h"
 
 #define HEARTH_TARGET __attribute__((target("avx512f,avx512bw,avx512bf16")))
@@ -12,9 +13,9 @@
 
 namespace hearth {
 
-bool takes_rounded(Compute compute) { return compute == Compute::bf16 && onednn_has_fast_bf16(); }
+namespace {
 
-HEARTH_TARGET void round_row(const float* from, bf16* to, int64_t n) {
+HEARTH_TARGET void round_row_in_pairs(const float* from, bf16* to, int64_t n) {
   constexpr int64_t kBlock = PairVector::kLanes * PairVector::kDepth;
   int64_t i = 0;
   for (; i + kBlock <= n; i += kBlock) {
@@ -26,6 +27,12 @@ HEARTH_TARGET void round_row(const float* from, bf16* to, int64_t n) {
   std::memcpy(rest, from + i, static_cast<size_t>(n - i) * sizeof(float));
   const auto pairs = PairVector::read(rest);
   std::memcpy(static_cast<void*>(to + i), &pairs, static_cast<size_t>(n - i) * sizeof(bf16));
+}
+
+}  // namespace
+
+void round_row(const float* from, bf16* to, int64_t n) {
+  onednn_has_fast_bf16() ? round_row_in_pairs(from, to, n) : store_rounded(from, to, n);
 }
 
 ConstView rounded_rows(HostStream& host, Scratch& scratch, const ConstView& x) {

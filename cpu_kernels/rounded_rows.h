@@ -8,11 +8,8 @@
 
 namespace hearth {
 
-/// Whether products of this compute type take bf16 here, in which case `round_row` may be called.
-bool takes_rounded(Compute compute);
-
-/// n elements, to nearest, as the products round: denormals become zeros. `to` may begin where `from`
-/// begins.
+/// n elements, to nearest, as the products round: those of pairs take denormals for zeros. `to` may
+/// begin where `from` begins.
 void round_row(const float* from, bf16* to, int64_t n);
 
 /// x, rounded, in memory of the scratch.

@@ -23,13 +23,14 @@ inline constexpr const char* kEqualPopularity = "all experts taken for equally p
 struct ExpectedRouting {
   RoutedChoices choices;
   /// That are simulated. The first one fills slots and histories, and counts for nothing.
-  int64_t steps = 2;
+  int64_t steps = 3;
   std::string basis;  // for people: "experts as popular as in ..."
 };
 
-/// Equal steps, each micro-batch of which has its tokens' choices in the shares of `counts`, rounded to
-/// whole choices by the largest remainder. A layer without counts has equal shares. Null: `counts` is
-/// empty. `batches`: the work of each micro-batch of a step.
+/// Micro-batches whose tokens choose at random with the shares of `counts`, so that few tokens differ
+/// from step to step and from what was foreseen, and many hardly do. Equal arguments give equal choices.
+/// All choices of a micro-batch are somewhere. A layer without counts has equal shares. Null: `counts`
+/// is empty. `batches`: the work of each micro-batch of a step.
 std::shared_ptr<const ExpectedRouting> routing_like(const ExpertCounts& counts,
                                                     const ModelSpec& spec,
                                                     std::span<const BatchWork> batches,

@@ -1,6 +1,8 @@
 // What predictions take the popularity of experts to be: budget/expected_routing.h.
+#include <algorithm>
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
+#include <cmath>
 #include <numeric>
 
 #include "budget/expected_routing.h"
@@ -25,28 +27,63 @@ std::vector<int64_t> list_of(std::span<const int64_t> counts) {
   return {counts.begin(), counts.end()};
 }
 
+/// The mean of the choices of an expert over many steps and micro-batches.
+double mean_of(const ExpectedRouting& routing, int32_t layer, size_t expert, int32_t count) {
+  double sum = 0;
+  for (int64_t step = 0; step < routing.steps; ++step) {
+    for (int32_t m = 0; m < count; ++m) {
+      sum += static_cast<double>(routing.choices(step, layer, m)[expert]);
+    }
+  }
+  return sum / static_cast<double>(routing.steps * count);
+}
+
 TEST_CASE("expected routing: choices of a micro-batch in the shares of the counts") {
   const ModelSpec spec = spec_of(2, 4);
-  const std::vector<BatchWork> batches = {full_batch(50, 10), full_batch(7, 7)};
-  const ExpertCounts counts = {{600, 300, 100, 0}, {1, 1, 1, 0}};
+  const std::vector<BatchWork> batches(16, full_batch(50, 10));
+  const ExpertCounts counts = {{450, 300, 250, 0}, {1, 1, 1, 0}};
   const auto routing = routing_like(counts, spec, batches, "a sample");
   REQUIRE(routing != nullptr);
   CHECK(routing->basis == "a sample");
-  CHECK(routing->steps == 2);
-  CHECK(list_of(routing->choices(0, 0, 0)) == std::vector<int64_t>{60, 30, 10, 0});
-  // Whole choices by the largest remainder: 8.4, 4.2, 1.4 of 14.
-  CHECK(list_of(routing->choices(1, 0, 1)) == std::vector<int64_t>{9, 4, 1, 0});
-  // 33.3 each of 100, of equals the lower number first.
-  CHECK(list_of(routing->choices(0, 1, 0)) == std::vector<int64_t>{34, 33, 33, 0});
+  CHECK(routing->steps == 3);
+  // 48 draws; an expert that a token takes with probability q deviates by sqrt(50 q (1 - q)).
+  const std::vector<std::vector<double>> expected = {{45, 30, 25, 0}, {33.3, 33.3, 33.3, 0}};
+  for (int32_t layer = 0; layer < 2; ++layer) {
+    for (size_t e = 0; e < 4; ++e) {
+      CHECK(mean_of(*routing, layer, e, 16) ==
+            Approx(expected[static_cast<size_t>(layer)][e]).margin(e == 3 ? 0 : 2.5));
+    }
+  }
+  CHECK(list_of(routing->choices(0, 0, 0)) != list_of(routing->choices(1, 0, 0)));
+  CHECK(list_of(routing->choices(1, 0, 0)) != list_of(routing->choices(1, 0, 1)));
+  const auto again = routing_like(counts, spec, batches, "the same");
+  CHECK(list_of(routing->choices(2, 1, 5)) == list_of(again->choices(2, 1, 5)));
+}
+
+TEST_CASE("expected routing: many tokens keep the shares, few do not") {
+  const ModelSpec spec = spec_of(1, 4);
+  const auto deviation =
+      [&](int64_t tokens) {  // of the first expert's choices from half of the tokens
+        const std::vector<BatchWork> batches(16, full_batch(tokens, tokens));
+        const auto routing = routing_like({{1, 1, 1, 1}}, spec, batches, "x");
+        double most = 0;
+        for (int32_t m = 0; m < 16; ++m) {
+          const auto of = static_cast<double>(routing->choices(1, 0, m)[0]);
+          most = std::max(most, std::abs(of / (0.5 * static_cast<double>(tokens)) - 1));
+        }
+        return most;
+      };
+  CHECK(deviation(16) > 0.2);
+  CHECK(deviation(1 << 20) < 0.01);
 }
 
 TEST_CASE("expected routing: without counts all are equally popular, and nothing is nothing") {
   const ModelSpec spec = spec_of(1, 4);
-  const std::vector<BatchWork> batches = {full_batch(10, 10)};
+  const std::vector<BatchWork> batches(16, full_batch(10, 10));
   CHECK(routing_like({}, spec, batches, "x") == nullptr);
   for (const ExpertCounts& counts : {ExpertCounts{{}}, ExpertCounts{{0, 0, 0, 0}}}) {
     const auto routing = routing_like(counts, spec, batches, "x");
-    CHECK(list_of(routing->choices(0, 0, 0)) == std::vector<int64_t>{5, 5, 5, 5});
+    for (size_t e = 0; e < 4; ++e) CHECK(mean_of(*routing, 0, e, 16) == Approx(5).margin(0.8));
   }
 }
 
@@ -54,10 +91,13 @@ TEST_CASE("expected routing: without counts all are equally popular, and nothing
 TEST_CASE("expected routing: every choice is somewhere") {
   const ModelSpec spec = spec_of(1, 7);
   for (int64_t tokens = 1; tokens < 40; ++tokens) {
-    const std::vector<BatchWork> batches = {full_batch(tokens, tokens)};
+    const std::vector<BatchWork> batches = {full_batch(tokens, tokens), full_batch(1, 1)};
     const auto routing = routing_like({{5, 3, 11, 0.5, 2, 17, 1e-3}}, spec, batches, "x");
-    const auto of = routing->choices(0, 0, 0);
-    CHECK(std::accumulate(of.begin(), of.end(), int64_t{0}) == 2 * tokens);
+    for (int32_t m = 0; m < 2; ++m) {
+      const auto of = routing->choices(0, 0, m);
+      CHECK(std::accumulate(of.begin(), of.end(), int64_t{0}) == (m == 0 ? 2 * tokens : 2));
+      CHECK(std::ranges::all_of(of, [](int64_t n) { return n >= 0; }));
+    }
   }
 }
 

@@ -58,9 +58,10 @@ class Checkpoint {
 
   /// Reads every weight, and raises the input error of `read_weights` if one is not finite.
   void check_finite() const;
-  /// Memory that `read_weights` takes besides the copies. `staged`: the host cannot access all
-  /// copies.
+  /// Memory of the buffers of `read_weights`. `staged`: the host cannot access all copies.
   static uint64_t read_buffer_bytes(int workers, bool staged = false);
+  /// All memory that it takes besides the copies: the buffers, and a list of what to read.
+  static uint64_t reading_bytes(const ParameterTable& table, int workers, bool staged = false);
 
   /// Identity of the content: XXH3 of config.json, every weight file and every companion file, by
   /// file name. (A changed tokenizer makes a different run.)

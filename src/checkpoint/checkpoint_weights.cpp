@@ -22,20 +22,30 @@ struct Piece {
   int64_t count = 0;
 };
 
+size_t pieces_in(const Tensor& tensor) {
+  return static_cast<size_t>((tensor.size() + kPieceElements - 1) / kPieceElements);
+}
+
 std::vector<Piece> pieces_of(const ParameterTable& table, const PublishedLayout& layout,
                              WeightSet set) {
+  const auto is_wanted = [&](TensorId id) {
+    return table.is_present(id) && (set == WeightSet::all || table.tensor(id).trainable);
+  };
+  size_t wanted = 0;
+  for (TensorId id = 0; id < std::ssize(table.tensors()); ++id) {
+    wanted += is_wanted(id) ? pieces_in(table.tensor(id)) : 0;
+  }
   std::vector<Piece> pieces;
+  pieces.reserve(wanted);
   for (const PublishedTensor& published : layout.tensors()) {
     int64_t at = 0;
     for (const TensorId id : published.parts) {
-      const int64_t size = table.tensor(id).size();
-      const bool wanted =
-          table.is_present(id) && (set == WeightSet::all || table.tensor(id).trainable);
-      for (int64_t begin = 0; wanted && begin < size; begin += kPieceElements) {
+      const int64_t size = is_wanted(id) ? table.tensor(id).size() : 0;
+      for (int64_t begin = 0; begin < size; begin += kPieceElements) {
         const int64_t count = std::min(kPieceElements, size - begin);
         pieces.push_back({&published, at + begin, id, begin, count});
       }
-      at += size;
+      at += table.tensor(id).size();
     }
   }
   return pieces;
@@ -137,6 +147,14 @@ void Checkpoint::check_finite() const {
 
 uint64_t Checkpoint::read_buffer_bytes(int workers, bool staged) {
   return static_cast<uint64_t>(staged ? 2 * workers : workers) * kPieceElements * sizeof(float);
+}
+
+uint64_t Checkpoint::reading_bytes(const ParameterTable& table, int workers, bool staged) {
+  size_t pieces = 0;
+  for (TensorId id = 0; id < std::ssize(table.tensors()); ++id) {
+    pieces += table.is_present(id) ? pieces_in(table.tensor(id)) : 0;
+  }
+  return read_buffer_bytes(workers, staged) + pieces * sizeof(Piece);
 }
 
 std::vector<std::pair<std::string, Digest>> Checkpoint::digests() const {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/heap_bytes.h"
+
 namespace hearth {
 
 namespace {
@@ -197,6 +199,16 @@ TensorId ParameterTable::head_weight() const {
 
 View ParameterTable::gradient(TensorId id) const {
   return copy_of(tensor(id), CopyRole::gradient).view;
+}
+
+size_t ParameterTable::memory_bytes() const {
+  constexpr size_t kName = map_entry_bytes(sizeof(decltype(by_name_)::value_type), true);
+  constexpr size_t kKey = map_entry_bytes(sizeof(decltype(by_key_)::value_type), false);
+  constexpr size_t kAdapter = map_entry_bytes(sizeof(decltype(adapters_)::value_type), false);
+  size_t bytes = blocks_.size() * sizeof(Block) + by_key_.size() * kKey +
+                 adapters_.size() * kAdapter + tensors_.size() * (sizeof(Tensor) + kName);
+  for (const Tensor& t : tensors_) bytes += 2 * text_heap_bytes(t.name.size());  // here and there
+  return bytes;
 }
 
 void ParameterTable::mark_updated(TensorId id, bool with_working) {

@@ -192,6 +192,9 @@ class ParameterTable {
   /// `memory` must outlive the table's copies.
   void set_memory(PlaceMemory& memory) { memory_ = &memory; }
 
+  /// What a copy of this table takes of the heap.
+  size_t memory_bytes() const;
+
   /// Call after the master was written. `with_working`: the working copy was also written and stays
   /// valid; otherwise it becomes stale.
   void mark_updated(TensorId id, bool with_working);

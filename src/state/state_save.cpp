@@ -4,6 +4,7 @@
 #include <exception>
 
 #include "base/file_ops.h"
+#include "base/heap_bytes.h"
 #include "state/state_manifest.h"
 
 namespace hearth {
@@ -82,7 +83,17 @@ SavedState StateSave::write() {
   return saved;
 }
 
-uint64_t save_memory_bytes(size_t views, size_t name_bytes) { return views * 640 + name_bytes * 6; }
+/// Views and digests of all components are there until the end. Of one component at a time there are
+/// two lists for digests: all, and those of a file.
+uint64_t save_memory_bytes(size_t name_length, size_t components, bool elsewhere) {
+  constexpr size_t kComponent = sizeof "moment1";  // and a slash
+  constexpr size_t kShape = heap_bytes(2 * sizeof(int64_t));
+  const size_t name = text_heap_bytes(name_length);
+  const size_t item = sizeof(StateDigest::Item) + text_heap_bytes(kComponent + name_length);
+  const size_t view = elsewhere ? sizeof(StateView) + sizeof(std::string) + name  // of its file
+                                : sizeof(StateView) + sizeof(Digest) + name + kShape;
+  return components * (view + item) + 2 * (sizeof(StateTensor) + name + kShape);
+}
 
 SavedState save_state(const StateRegistry& registry, const std::string& run_dir, int64_t step,
                       int newest, const Json& extra) {

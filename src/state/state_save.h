@@ -77,7 +77,8 @@ class StateSave {
 SavedState save_state(const StateRegistry& registry, const std::string& run_dir, int64_t step,
                       int newest, const Json& extra);
 
-/// The memory that a save takes.
-uint64_t save_memory_bytes(size_t views, size_t name_bytes);
+/// The memory that a save takes for a tensor that is in so many components. `elsewhere`: another rank
+/// owns it.
+uint64_t save_memory_bytes(size_t name_length, size_t components, bool elsewhere = false);
 
 }  // namespace hearth

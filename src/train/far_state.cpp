@@ -30,16 +30,15 @@ class FarState::FarView final : public PlaceMemory {
   void write(Place /*place*/, std::byte* target, std::span<const std::byte> source) override {
     ask(StateRequest::Kind::fill, target, source.size());
     channel_.send({source.data(), source.size()});
-    if (target == address()) filled_ = Hasher();
-    filled_.update(source.data(), source.size());
-    is_filled_ = true;
+    if (!filled_ || target == address()) filled_.emplace();
+    filled_->update(source.data(), source.size());
     was_read_.reset();
   }
   /// The owner has read it.
   void set_read(const Digest& digest) { was_read_ = digest; }
   bool holds(const Digest& digest) const {
     if (was_read_) return *was_read_ == digest;
-    return !is_filled_ || filled_.digest() == digest;
+    return !filled_ || filled_->digest() == digest;
   }
 
  private:
@@ -51,8 +50,9 @@ class FarState::FarView final : public PlaceMemory {
   StateChannel& channel_;
   const size_t view_;
   std::optional<Digest> was_read_;
-  Hasher filled_;  // of what was written since the first byte was
-  bool is_filled_ = false;
+  /// Of what was written since the first byte was; none: nothing. A hasher is large, and only a resume
+  /// writes.
+  std::optional<Hasher> filled_;
 };
 
 FarState::FarState(RankTeam& team, const ParameterTable& table, const Owners& owners,

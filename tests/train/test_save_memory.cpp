@@ -11,12 +11,12 @@ TEST_CASE("save: names and digests take what is planned for them") {
   for (const int experts : {20, 400}) {
     std::vector<float> weight(4);
     std::vector<std::string> names;
-    size_t name_bytes = 0;
+    uint64_t planned = 0;
     for (int e = 0; e < experts; ++e) {
       for (const char* part : {"gate", "up", "down"}) {
         names.push_back("model.layers.17.mlp.experts." + std::to_string(e) + "." + part +
                         "_proj.weight");
-        name_bytes += 3 * names.back().size();
+        planned += save_memory_bytes(names.back().size(), 3);
       }
     }
     StateRegistry registry;
@@ -36,10 +36,10 @@ TEST_CASE("save: names and digests take what is planned for them") {
     start_counting();
     save_state(registry, out.path(), 1, 1, kExtra);
     const int64_t peak = counted_peak();
-    const auto planned = static_cast<int64_t>(save_memory_bytes(3 * names.size(), name_bytes));
     INFO(names.size() << " tensors, peak " << peak << ", planned " << planned);
-    CHECK(peak <= planned + (64 << 10));
-    CHECK(3 * peak >= planned);
+    const auto most = static_cast<int64_t>(planned);
+    CHECK(peak <= most + (64 << 10));
+    CHECK(peak >= most - most / 8);
   }
 }
 

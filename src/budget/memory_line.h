@@ -19,6 +19,8 @@ enum class MemoryUse : uint8_t {
   staging,      // pinned buffers, for parameters on devices
   parameters,   // `of` is a CopyRole
   saving,       // names and digests during a save
+  result,       // what writing and checking the result takes
+  tables,       // of tensors, in the sessions of the run
   activations,  // `of` is a Pass
   scratch,      // scratch memory of kernels
   sums,         // gradients put aside while logical shards are added, and on their way from ranks

@@ -65,12 +65,16 @@ PlacedModel measured_model(TrainedModel model, const PlanRequest& request, Rates
 }
 
 PlacedModel place_model(TrainedModel model, const PlanRequest& request, Rates rates,
-                        RunTables tables, std::optional<ChosenPolicy> policy) {
+                        RunTables tables, std::optional<ChosenPolicy> policy,
+                        std::optional<ProcessMemory> process) {
   std::optional<Error> too_small;
   PlacedModel placed = measured_model(std::move(model), request, rates, std::move(tables),
                                       std::move(policy), too_small);
-  placed.process = placed.opened->described ? usual_process(placed.table, request.data_bytes)
-                                            : measure_process(request.data_bytes);
+  if (!process) {
+    process = placed.opened->described ? usual_process(placed.table, request.data_bytes)
+                                       : measure_process(request.data_bytes);
+  }
+  placed.process = *process;
   placed.opening_bytes = placed.opened->opening_bytes;
   if (!request.own_process && all_have_tables(placed)) {  // equal plans print equal numbers
     placed.process.program = repeatable_program_bytes(placed.process);

@@ -80,9 +80,11 @@ enum class Rates : uint8_t { none, measured };
 /// Places the blocks, resolves the compute type and plans the run in the current process. `tables`:
 /// those that are known; with Rates::measured the others are measured (budget/run_rates.h). Measures
 /// before planning, so the plan counts the memory that the measurement leaves. `policy`: what `auto`
-/// became (budget/policy_choice.h).
+/// became (budget/policy_choice.h). `process`: of an earlier plan of the same model; none: as it is now.
+/// Then no other copies of the table should be there, which the run does not have.
 PlacedModel place_model(TrainedModel model, const PlanRequest& request, Rates rates = Rates::none,
-                        RunTables tables = {}, std::optional<ChosenPolicy> policy = {});
+                        RunTables tables = {}, std::optional<ChosenPolicy> policy = {},
+                        std::optional<ProcessMemory> process = {});
 
 /// The same model at the same places, planned for other ranks or another schedule.
 PlacedModel replanned(PlacedModel model, const PlanRequest& request);

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/counted.h"
+#include "base/heap_bytes.h"
 #include "base/program_pages.h"
 #include "base/size_text.h"
 #include "base/system.h"
@@ -41,24 +42,80 @@ std::string parameter_basis(const PlanSubject& subject, const CopyPolicy& policy
          " bytes each" + which;
 }
 
-/// What a save takes beside the copies that it reads in place: it runs under the steps, so this is
-/// memory of its own, beyond the buffers of reading, which are free by then.
-MemoryLine saving_line(const PlanSubject& subject, uint64_t reading) {
-  size_t trained = 0, name_bytes = 0;
-  for (const Tensor& t : subject.table.tensors()) {
-    trained += t.trainable;
-    name_bytes += t.trainable ? t.name.size() : 0;
-  }
-  const uint64_t bytes = save_memory_bytes(3 * trained, 3 * name_bytes);
-  return {{MemoryUse::saving},
-          "names and digests of a save",
-          bytes - std::min(bytes, reading),
-          "derived: master and two moments of " + counted(static_cast<int64_t>(trained), "tensor") +
-              ", beyond the buffers of reading"};
+uint64_t reading_bytes(const PlanSubject& subject, bool staged) {
+  return Checkpoint::reading_bytes(subject.table, subject.workers, staged);
 }
 
-uint64_t reading_bytes(const PlanSubject& subject, bool staged) {
-  return Checkpoint::read_buffer_bytes(subject.workers, staged);
+bool has_adapters(const PlanSubject& subject) {
+  return subject.table.blocks().back().kind == BlockKind::adapter;
+}
+
+constexpr size_t kSavedComponents = 3;  // master and two moments
+
+/// What a save of several ranks takes more for a trained tensor of this process. Files list what they
+/// have. The manifest of rank 0 has these names in a copy of the lists, as JSON and as text, when the
+/// lists for digests are free.
+uint64_t rank_saving_bytes(const Tensor& t, bool owned, bool is_leader) {
+  const size_t name = text_heap_bytes(t.name.size());
+  const size_t listed = sizeof(std::string) + name;
+  const size_t lists = 2 * (sizeof(StateTensor) + name + heap_bytes(2 * sizeof(int64_t)));
+  const size_t manifest =
+      is_leader
+          ? kSavedComponents * (listed + sizeof(Json) + name + 2 * (t.name.size() + sizeof "\"\","))
+          : 0;
+  return (owned ? kSavedComponents * listed : 0) + manifest - std::min(manifest, lists);
+}
+
+/// What a save takes beside the copies that it reads in place: it runs under the steps, so this is
+/// memory of its own. Rank 0 lists all tensors, another one its own.
+uint64_t saving_bytes(const PlanSubject& subject, const RankShards& shards) {
+  // Before a save, processes move what they own. Measured: what Open MPI keeps of a tensor's messages.
+  constexpr uint64_t kMessage = 512;
+  const bool is_leader = shards.rank == 0;
+  uint64_t bytes = 0;
+  for (const Tensor& t : subject.table.tensors()) {
+    if (!t.trainable) continue;
+    const bool owned = subject.table.block(t.block).owned;
+    const bool here = owned || (shards.are_threads && is_leader);
+    if (here) bytes += save_memory_bytes(t.name.size(), kSavedComponents);
+    if (!owned && is_leader) bytes += save_memory_bytes(t.name.size(), kSavedComponents, true);
+    if (shards.ranks > 1) bytes += rank_saving_bytes(t, here, is_leader);
+    if (shards.ranks > 1 && !shards.are_threads) bytes += is_leader ? kMessage / 2 : kMessage;
+  }
+  return bytes;
+}
+
+/// What the run keeps of each tensor once it has begun: the table of its session, of a rank that is
+/// another thread its plan's, too, digests, and which tensors had a gradient. Rank 0 has a view of what
+/// others own.
+uint64_t table_bytes(const PlanSubject& subject, const RankShards& shards) {
+  constexpr uint64_t kOwners = sizeof(int32_t) + sizeof(std::vector<int32_t>) + heap_bytes(24);
+  constexpr uint64_t kFarView = sizeof(Digest) + sizeof(void*) + heap_bytes(80);
+  const ParameterTable& table = subject.table;
+  const bool is_thread = shards.are_threads && shards.rank > 0;
+  const bool has_roles = shards.rank == 0 && shards.attention_ranks > 0;  // a plan of the other one
+  uint64_t bytes = (is_thread || has_roles ? 2 : 1) * table.memory_bytes();
+  if (shards.ranks > 1) bytes += kOwners * table.blocks().size();
+  for (const Tensor& t : table.tensors()) {
+    bytes += t.trainable ? 2 * sizeof(TensorId) : sizeof(Digest);
+    const bool far = shards.rank == 0 && t.trainable && !table.block(t.block).owned;
+    if (far) bytes += kSavedComponents * kFarView;
+  }
+  return bytes;
+}
+
+/// What writing the result takes. A checkpoint is opened again, and an adapter has the digest of its base.
+/// Of several ranks the first one writes.
+uint64_t result_bytes(const PlanSubject& subject, const RankShards& shards) {
+  if (shards.rank > 0) return 0;
+  const uint64_t buffer = Checkpoint::read_buffer_bytes(1);
+  if (!has_adapters(subject)) return buffer + subject.opening_bytes;
+  uint64_t bytes = buffer;
+  for (const Tensor& t : subject.table.tensors()) {
+    if (t.factor != Factor::none) continue;
+    bytes += sizeof(std::pair<std::string, Digest>) + text_heap_bytes(t.name.size());
+  }
+  return bytes;
 }
 
 /// Runs that need more objects than others.
@@ -66,35 +123,29 @@ struct KindOfRun {
   uint64_t bytes = 0;
   const char* name;  // in the basis of the line
 };
-std::vector<KindOfRun> kinds_of(const PlanSubject& subject) {
+std::vector<KindOfRun> kinds_of(const PlanSubject& subject, const RankShards& shards) {
+  constexpr uint64_t kThread = 1152 << 10, kLeader = 3328 << 10;
   std::vector<KindOfRun> kinds;
-  const bool adapted = subject.table.blocks().back().kind == BlockKind::adapter;
-  if (adapted) kinds.push_back({192 << 10, "adapters"});
+  if (has_adapters(subject)) kinds.push_back({192 << 10, "adapters"});
   if (subject.of_model.travel != Travel::never) kinds.push_back({224 << 10, "weights that travel"});
+  if (shards.ranks > 1 && shards.are_threads) {
+    kinds.push_back({kThread * static_cast<uint64_t>(shards.ranks - 1), "other ranks"});
+  } else if (shards.ranks > 1 && shards.rank == 0) {
+    kinds.push_back({kLeader, "messages of other processes"});
+  }
   return kinds;
 }
 
 /// What a run takes when it reads its weights, which is its fullest moment, besides all other lines:
 /// objects of the run, stacks, and code of libraries that runs for the first time. Measured of tiny
 /// models of four families (docs/benchmarks/plan.md).
-uint64_t running_bytes(const PlanSubject& subject, size_t far_places) {
+uint64_t running_bytes(const PlanSubject& subject, const RankShards& shards, size_t far_places) {
   constexpr uint64_t kRun = 256 << 10, kPlace = 144 << 10, kWorker = 16 << 10;
   constexpr uint64_t kGpu = uint64_t{12} << 20;  // of its library; not measured yet
   uint64_t bytes = kRun + kPlace * subject.places.size() +
                    kWorker * static_cast<uint64_t>(subject.workers) + kGpu * far_places;
-  for (const KindOfRun& kind : kinds_of(subject)) bytes += kind.bytes;
+  for (const KindOfRun& kind : kinds_of(subject, shards)) bytes += kind.bytes;
   return bytes;
-}
-
-/// What opening the written result takes beyond the buffers of reading, which are free by then. The
-/// first MiB of it is code and heap that stayed from opening the model. Of several ranks the first one
-/// writes the result.
-uint64_t check_bytes(const PlanSubject& subject, const PlanRequest& request, bool staged) {
-  if (!request.training || request.shards.rank > 0) return 0;
-  constexpr uint64_t kStayed = uint64_t{1} << 20;
-  const uint64_t opening = subject.opening_bytes - std::min(subject.opening_bytes, kStayed);
-  const uint64_t takes = opening + Checkpoint::read_buffer_bytes(1);
-  return takes - std::min(takes, reading_bytes(subject, staged));
 }
 
 }  // namespace
@@ -116,8 +167,10 @@ uint64_t repeatable_program_bytes(const ProcessMemory& process) {
 }
 
 ProcessMemory usual_process(const ParameterTable& table, uint64_t data_bytes) {
-  constexpr uint64_t kProgram = uint64_t{24} << 20, kTensor = 2048;
-  return {kProgram + kTensor * table.tensors().size(), data_bytes, 0, false};
+  constexpr uint64_t kProgram = uint64_t{24} << 20, kTensor = 1800;
+  const auto stored =
+      static_cast<uint64_t>(std::ranges::count(table.tensors(), Factor::none, &Tensor::factor));
+  return {kProgram + kTensor * stored + table.memory_bytes(), data_bytes, 0, false};
 }
 
 namespace {
@@ -169,7 +222,10 @@ class PlanMaker {
     }
     const bool staged = far_places() > 0;
     add(MemoryUse::reading, "buffers of reading files", reading_bytes(subject_, staged),
-        staged ? "derived: 8.389 MB per worker" : "derived: 4.194 MB per worker");
+        staged ? "derived: 8.389 MB per worker, and what to read"
+               : "derived: 4.194 MB per worker, and what to read");
+    add(MemoryUse::tables, "tables of tensors", table_bytes(subject_, request_.shards),
+        "derived: names and places of all tensors, once more in the session of the run");
     if (!staged) return;
     add(MemoryUse::staging, "staging of parameters of devices",
         far_places() * DeviceMemory::kPinnedBytes, "derived: pinned, two pieces per device");
@@ -182,9 +238,7 @@ class PlanMaker {
           .push_back({parameters_of(arena.role), arena.name, arena.bytes,
                       parameter_basis(subject_, plan_.policy, arena.place, arena.role)});
     }
-    if (request_.training) {
-      lines().push_back(saving_line(subject_, reading_bytes(subject_, far_places() > 0)));
-    }
+    if (request_.training) add_saving();
     if (request_.training && foretells_by_routers(subject_.of_model)) {
       const ModelSpec& spec = subject_.spec;
       const RouterPredictorSettings settings = router_settings(spec, subject_.of_model.foresight);
@@ -194,6 +248,30 @@ class PlanMaker {
                          "derived: weights and two moments as large as the routers, and " +
                              std::to_string(settings.training_rows) + " rows per layer"});
     }
+  }
+
+  /// The run reads its weights, then takes steps and saves, then writes its result. So of what these take
+  /// for themselves, a line has what it takes beyond the lines before.
+  void add_saving() {
+    const uint64_t bytes = saving_bytes(subject_, request_.shards);
+    const uint64_t before = reading_bytes(subject_, far_places() > 0);
+    add(MemoryUse::saving, "names and digests of a save", bytes - std::min(bytes, before),
+        "derived: master and two moments of trained tensors, beyond the buffers of reading");
+  }
+
+  /// The other ranks of the process have ended when the result is written.
+  void add_result(PlaceLines& host) const {
+    const uint64_t bytes = result_bytes(subject_, request_.shards);
+    const uint64_t before = reading_bytes(subject_, far_places() > 0) +
+                            bytes_of(host, MemoryUse::saving) + bytes_of(host, MemoryUse::ranks);
+    host.lines.push_back(
+        {{MemoryUse::result},
+         "writing and checking the result",
+         bytes - std::min(bytes, before),
+         (has_adapters(subject_)      ? "derived: names and digests of the base"
+          : subject_.process.measured ? "measured: what opening the model took"
+                                      : "not measured: what opening the model takes") +
+             std::string(", beyond what reading and a save take")});
   }
 
   PlanInput input(int64_t tokens, int64_t micro_batches, bool inputs_on_host = false) const {
@@ -314,6 +392,7 @@ class PlanMaker {
     if (train != nullptr) add_sums(train->schedule, places);
     add_reached(places);
     add_ranks(places);
+    if (request_.training) add_result(places[kHostPlace]);
     add_allowance(places[kHostPlace]);
     for (PlaceLines& place : places) place.peak = sum_of(place.lines);
     set_peak(places[kHostPlace], subject_.process.peak);
@@ -425,7 +504,7 @@ class PlanMaker {
       own_blocks(table, shards);
       return rank_bytes(table, shards);
     };
-    uint64_t bytes = others * (own - of_rank(0));
+    uint64_t bytes = others * (own - of_rank(0) + subject_.table.memory_bytes());
     for (int32_t rank = 1; rank < request_.shards.ranks; ++rank) bytes += of_rank(rank);
     host.lines.push_back(
         {{MemoryUse::ranks},
@@ -474,23 +553,18 @@ class PlanMaker {
   }
 
   void add_allowance(PlaceLines& host) const {
-    const uint64_t check = check_bytes(subject_, request_, far_places() > 0);
-    const uint64_t allowance = running_bytes(subject_, far_places()) + check;
+    const uint64_t allowance = running_bytes(subject_, request_.shards, far_places());
     const uint64_t before = sum_of(host.lines), budget = host.budget.bytes;
     const uint64_t left = budget > before ? budget - before : 0;
     std::string kinds;
-    for (const KindOfRun& kind : kinds_of(subject_)) {
+    for (const KindOfRun& kind : kinds_of(subject_, request_.shards)) {
       kinds += ", " + size_text(kind.bytes) + " for " + kind.name;
     }
-    host.lines.push_back(
-        {{MemoryUse::allowance},
-         "threads, logs and the check of the result",
-         std::clamp(left, allowance - std::min(allowance, kNextStart), allowance),
-         "policy: 262.1 kB, 147.5 kB per place and 16.38 kB per worker" + kinds +
-             (far_places() > 0 ? ", 12.58 MB per GPU" : "") +
-             (check == 0                  ? ""
-              : subject_.process.measured ? "; measured: what opening the model took"
-                                          : "; not measured: what opening the model takes")});
+    host.lines.push_back({{MemoryUse::allowance},
+                          "threads and logs",
+                          std::clamp(left, allowance - std::min(allowance, kNextStart), allowance),
+                          "policy: 262.1 kB, 147.5 kB per place and 16.38 kB per worker" + kinds +
+                              (far_places() > 0 ? ", 12.58 MB per GPU" : "")});
   }
 
   const PlanSubject& subject_;

@@ -28,6 +28,8 @@ std::optional<uint64_t> measured_of(const MemoryLine& line, const MeasuredMemory
     case MemoryUse::program:
     case MemoryUse::data:
     case MemoryUse::opening:
+    case MemoryUse::tables:
+    case MemoryUse::result:
     case MemoryUse::staging: return line.bytes;  // measured when planned; pinned, so resident
     case MemoryUse::reading: return measured.read_buffers.value_or(line.bytes);
     case MemoryUse::saving: return std::min(measured.saving, line.bytes);

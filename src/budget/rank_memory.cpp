@@ -21,7 +21,7 @@ MemoryLine* line_of_ranks(PlaceLines& host) {
 bool is_of_rank(MemoryUse use) {
   return use == MemoryUse::parameters || use == MemoryUse::activations ||
          use == MemoryUse::scratch || use == MemoryUse::sums || use == MemoryUse::schedules ||
-         use == MemoryUse::reading || use == MemoryUse::reached;
+         use == MemoryUse::tables || use == MemoryUse::reached;
 }
 
 std::vector<PlaceLines> memory_of_rank(const Plan& plan, bool is_process) {

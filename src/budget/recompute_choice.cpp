@@ -26,14 +26,17 @@ bool may_gain(const PlacedModel& placed, const PlanRequest& request) {
 
 }  // namespace
 
-PlacedModel place_fastest(const TrainedModel& model, const PlanRequest& request,
-                          const StepWork& work, RunTables tables,
-                          const std::optional<ChosenPolicy>& policy) {
-  PlacedModel kept = place_model(model, request, Rates::measured, std::move(tables), policy);
+PlacedModel place_fastest(TrainedModel model, const PlanRequest& request, const StepWork& work,
+                          RunTables tables, const std::optional<ChosenPolicy>& policy) {
+  const ComputeChoice compute = model.compute;
+  PlacedModel kept =
+      place_model(std::move(model), request, Rates::measured, std::move(tables), policy);
   if (!may_gain(kept, request)) return kept;
   PlanRequest again = request;
   again.recompute = true;
-  PlacedModel recomputed = place_model(model, again, Rates::measured, kept.tables, policy);
+  TrainedModel same{kept.opened, kept.table, kept.settings, compute, kept.popularity};
+  PlacedModel recomputed =
+      place_model(std::move(same), again, Rates::measured, kept.tables, policy, kept.process);
   if (!recomputed.plan.fits()) return kept;
   const PlanTimes before = predict(kept, work, std::nullopt),
                   after = predict(recomputed, work, std::nullopt);

@@ -10,8 +10,7 @@ namespace hearth {
 /// place_model with measured rates. If the options leave recompute open, weights travel, and only a part
 /// of the step's micro-batches fits at one time, or a device has slots for less than two of its stages,
 /// it plans once more with recompute, and takes that plan if its step is predicted to take less time.
-PlacedModel place_fastest(const TrainedModel& model, const PlanRequest& request,
-                          const StepWork& work, RunTables tables = {},
-                          const std::optional<ChosenPolicy>& policy = {});
+PlacedModel place_fastest(TrainedModel model, const PlanRequest& request, const StepWork& work,
+                          RunTables tables = {}, const std::optional<ChosenPolicy>& policy = {});
 
 }  // namespace hearth

@@ -1,7 +1,11 @@
 #include "budget/schedule_memory.h"
 
+#include <bit>
+
+#include "base/heap_bytes.h"
 #include "device/cuda_stream.h"
 #include "device/host_stream.h"
+#include "plan/trace.h"
 
 namespace hearth {
 
@@ -91,18 +95,28 @@ int workers_of(const ComputePlace& place) {
 }
 
 uint64_t schedule_bytes(const Schedule& schedule) {
-  constexpr uint64_t kBlock = 32;  // around an allocation
-  uint64_t bytes = schedule.buffers.size() * sizeof(Buffer);
+  constexpr uint64_t kValue = map_entry_bytes(2 * sizeof(uint64_t), false);  // found by its key
+  constexpr uint64_t kLists = 2 * sizeof(std::vector<TaskId>), kTimes = 64, kPace = 28;
+  constexpr uint64_t kTraces = 2 * sizeof(TaskTime);  // predicted and executed
+  constexpr uint64_t kEvent = heap_bytes(2 * sizeof(TaskId)) + heap_bytes(64);
+  const uint64_t of_task = sizeof(Task) + sizeof(void*) + 2 * sizeof(TaskId) + kLists + kTimes +
+                           kPace + kTraces + (schedule.streams.size() > 1 ? kEvent : 0);
+  uint64_t bytes = schedule.buffers.size() * (sizeof(Buffer) + kValue);
   for (const Task& task : schedule.tasks) {
-    bytes += sizeof(Task) + 96 + 3 * kBlock + task.blocks.size() * sizeof(BlockUse) +
-             task.uses.size() * (sizeof(BufferUse) + sizeof(BoundPort));
+    size_t ports = 0;
+    for (size_t use = 0; use < task.uses.size(); ++ports) {
+      use += task.uses_of(task.uses[use].port.value);
+    }
+    bytes += of_task + heap_bytes(task.uses.capacity() * sizeof(BufferUse)) +
+             heap_bytes(task.blocks.capacity() * sizeof(BlockUse)) +
+             heap_bytes(std::bit_ceil(ports) * sizeof(BoundPort));
   }
-  return bytes + bytes / 2;  // vectors grow by doubling
+  return bytes;
 }
 
 uint64_t travel_table_bytes(const ParameterTable& table) {
-  constexpr uint64_t kName = 80, kTurns = 96;  // of a tensor: its name, and its part in the turns
-  return table.tensors().size() * (sizeof(Tensor) + kName + kTurns);
+  constexpr uint64_t kTurns = 96;  // of a tensor: its part in the turns
+  return table.memory_bytes() + kTurns * table.tensors().size();
 }
 
 }  // namespace hearth

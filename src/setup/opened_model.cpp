@@ -23,7 +23,7 @@ ModelName model_name(const RunConfig& config) {
 std::shared_ptr<const OpenedModel> open_model(const RunConfig& config, Weights weights) {
   HeldLog held;
   auto model = std::make_shared<OpenedModel>();
-  const uint64_t before = resident_bytes();
+  const uint64_t before = resident_bytes(), files = resident_file_bytes();
   if (weights == Weights::may_be_absent && weights_are_absent(config.model)) {
     ModelDescription found = describe_model(config.model, config.follow_links);
     model->spec = std::move(found.spec);
@@ -32,6 +32,9 @@ std::shared_ptr<const OpenedModel> open_model(const RunConfig& config, Weights w
     model->types_basis = std::move(found.types_basis);
   } else {
     model->checkpoint = std::make_shared<const Checkpoint>(config.model, config.follow_links);
+    // Code that came stays.
+    const uint64_t peak = peak_resident_bytes(), kept = before + resident_file_bytes() - files;
+    model->opening_bytes = peak - std::min(peak, kept);
     model->spec = model->checkpoint->spec();
     model->base = model->checkpoint->make_table();
     model->layout = model->checkpoint->layout();
@@ -47,10 +50,11 @@ std::shared_ptr<const OpenedModel> open_model(const RunConfig& config, Weights w
         AdapterReadOptions{config.accept_other_base, config.adapter_layout == AdapterLayout::fused,
                            config.follow_links});
   }
-  model->opening_bytes = peak_resident_bytes() - std::min(peak_resident_bytes(), before);
   start_machine(config, *model);
-  if (model->described)  // Nothing of this process.
-    if (model->described) model->opening_bytes = 1024 * model->base.tensors().size() + (1 << 20);
+  if (model->described || !model->checkpoint) {  // nothing of this process
+    constexpr uint64_t kTensor = 1800;
+    model->opening_bytes = kTensor * model->base.tensors().size();
+  }
   if (config.compute == ComputeChoice::bf16 &&
       !has_bf16(model->devices.places, model->devices.of_model)) {
     log_warning(

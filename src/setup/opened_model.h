@@ -22,7 +22,7 @@ struct OpenedModel {
   ParameterTable base;         // of the checkpoint, without adapters
   PublishedLayout layout;      // stored names and layout of the tensors, for users
   std::string types_basis;     // explanation of the stored types, for messages
-  uint64_t opening_bytes = 0;  // the most memory that opening the model took
+  uint64_t opening_bytes = 0;  // the most memory that opening the checkpoint took
   Topology topology;
   std::shared_ptr<const DescribedMachine> described;  // what a plan is for; null: this machine
   int workers = 1;

@@ -190,8 +190,9 @@ PlannedRun::PlannedRun(const TrainConfig& given, std::shared_ptr<const OpenedMod
   if (!sample) sample = saved_sample(config, opened->spec);
   RunTables tables = known_tables(config, *opened);
   const std::optional<ChosenPolicy> policy = chosen_policy(planning, tables, reporter);
-  const TrainedModel trained = trained_by(config, opened, experts, sample);
-  if (planning == Planning::run && !sample && needs_sample(trained, request, policy)) {
+  // No table is kept: the process is measured when the model has its place.
+  if (planning == Planning::run && !sample &&
+      needs_sample(trained_by(config, opened, experts, sample), request, policy)) {
     reporter.note(kCounting);
     sample = count_expert_tokens(opened, config, data->rows.training(), data->bytes());
   }
@@ -270,23 +271,25 @@ void PlannedRun::plan_others(RankMachines& machines, Planning planning) {
   const int32_t ranks = request.shards.ranks;
   const bool threads = request.shards.are_threads;
   if (ranks == 1 || !model.plan.train || (!threads && planning == Planning::run)) return;
+  ProcessMemory before = model.process;
+  before.peak = 0;  // they measure no rates, and compare no plans
   std::vector<std::vector<PlaceLines>> memory;
   for (int32_t rank = 1; rank < ranks; ++rank) {
     const auto with = machines.of(rank);
     if (!with) return others.clear();
     others.push_back(placed_for_rank(trained_by(config, with, experts, sample), request,
-                                     *model.plan.train, rank));
+                                     *model.plan.train, rank, before));
     memory.push_back(memory_of_rank(others.back().plan, !threads));
   }
   take_rank_memory(model.plan, std::move(memory));
 }
 
 PlacedModel placed_for_rank(TrainedModel model, PlanRequest request, const TrainSchedule& leader,
-                            int32_t rank) {
+                            int32_t rank, std::optional<ProcessMemory> process) {
   request = request.scheduled_as(leader);
   request.shards.rank = rank;
   request.eval_tokens = request.decode_tokens = request.cache_rows = 0;
-  return place_model(std::move(model), request);
+  return place_model(std::move(model), request, Rates::none, {}, {}, process);
 }
 
 PlanAdvice advice_for(const PlannedRun& run, const TrainConfig& config) {

@@ -50,8 +50,9 @@ struct PlannedRun {
 
 /// The model of another rank, with its own plan. It has no evaluation and writes no samples. `request`:
 /// of the run; `leader`: of rank 0, which chose the group and whether to compute again.
+/// `process`: what the rank's process takes before it plans; none: what this one takes.
 PlacedModel placed_for_rank(TrainedModel model, PlanRequest request, const TrainSchedule& leader,
-                            int32_t rank);
+                            int32_t rank, std::optional<ProcessMemory> process = {});
 
 /// Advice for a run that does not fit.
 struct PlanAdvice {

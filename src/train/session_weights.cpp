@@ -1,5 +1,6 @@
 // Weights of a session: read, drawn, and shown to saved state.
 #include <algorithm>
+#include <mutex>
 
 #include "base/system.h"
 #include "model/adapters.h"
@@ -41,6 +42,9 @@ void Session::read_adapters() {
 }
 
 void Session::read_weights() {
+  // Ranks that are threads take turns, so that the buffers are there once.
+  static std::mutex turn;
+  const std::lock_guard lock(turn);
   const uint64_t before = resident_bytes(), peak = peak_resident_bytes();
   opened_.checkpoint->read_weights(table_, *pool_);
   read_adapters();

@@ -8,6 +8,7 @@
 #include "base/counted.h"
 #include "base/file_ops.h"
 #include "base/stop.h"
+#include "base/system.h"
 #include "budget/plan_grade.h"
 #include "plan/timeline.h"
 #include "state/state_load.h"
@@ -106,6 +107,7 @@ ExitCode TrainingRun::finish() {
   const std::optional<ScoredState> older = older_result();
   if (!older) write_samples("end");
   saves_->end(true);
+  release_freed_memory();                    // what follows is planned from here
   if (crew_) crew_bytes_ = crew_->let_go();  // no step follows
   const std::string failed_save = saves_->failure();
   if (config_.final_state && !failed_save.empty()) throw storage_error(failed_save);
@@ -160,6 +162,7 @@ RunFacts TrainingRun::examine() {
                  .frozen_at_start = frozen_at_start_,
                  .frozen_at_end = frozen_content(session_->table(), session_->pool())};
   try {
+    release_freed_memory();  // of the result, as its buffers come again
     session_->read_start();
     facts.changes = tensor_changes(session_->table(), gradients_, session_->pool());
   } catch (const Error& error) {

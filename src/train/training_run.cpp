@@ -1,6 +1,7 @@
 // Before the first step: what is planned, what is resumed, memory, weights, logs.
 #include "train/training_run.h"
 
+#include "base/system.h"
 #include "base/version.h"
 #include "budget/placement_report.h"
 #include "budget/policy_choice.h"
@@ -102,6 +103,7 @@ void TrainingRun::open(const std::optional<SavedState>& chosen) {
   } else if (model_.plan.shards.ranks > 1) {
     crew_ = std::make_unique<RankCrew>(run_);
   }
+  release_freed_memory();  // what follows is planned from here
   session_ = std::make_unique<Session>(model_, crew_ ? &crew_->team() : nullptr, run_.repeated);
   crew_ ? crew_->register_state(*session_, registry_) : session_->register_state(registry_);
   register_progress(registry_, progress_, data_.sampler);

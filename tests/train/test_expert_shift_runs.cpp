@@ -251,7 +251,7 @@ TEST_CASE("expert shift runs: the plan counts the memory of each rank by its own
         const MemoryUse use = line.id.use;
         const bool own = use == MemoryUse::parameters || use == MemoryUse::activations ||
                          use == MemoryUse::scratch || use == MemoryUse::sums ||
-                         use == MemoryUse::schedules || use == MemoryUse::reading;
+                         use == MemoryUse::schedules || use == MemoryUse::tables;
         if (own) sum += static_cast<double>(line.bytes);
       }
     }

@@ -4,6 +4,7 @@
 
 #include "base/size_text.h"
 #include "budget/needed_memory.h"
+#include "budget/peak_line.h"
 #include "budget/placed_model.h"
 #include "budget/plan_changes.h"
 #include "budget/plan_fit.h"
@@ -117,6 +118,49 @@ TEST_CASE("plan places: lines add up where opening took more than the run takes"
   uint64_t found = 0;
   for (const MemoryLine& line : host.lines) found += line.measured.value_or(0);
   CHECK(found == host.measured_peak);
+}
+
+TEST_CASE("plan places: what a save and the result take is not added up") {
+  const Placed p(false);
+  const auto plan_of = [&](uint64_t opening) {
+    PlanSubject subject = p.with(kPlenty, kPlenty);
+    subject.opening_bytes = opening;
+    return make_plan(subject, p.request);
+  };
+  const auto bytes = [](const Plan& plan, MemoryUse use) { return bytes_of(plan.host(), use); };
+  const Plan small = plan_of(0);
+  const uint64_t reading = bytes(small, MemoryUse::reading);
+  REQUIRE(reading > 0);
+  CHECK(bytes(small, MemoryUse::saving) == 0);  // of few tensors, in the memory of the buffers
+  CHECK(bytes(small, MemoryUse::result) == 0);
+  // Opening the written result has a buffer beside it; the buffers of reading are free by then.
+  constexpr uint64_t kOpening = uint64_t{50} << 20;
+  const Plan large = plan_of(kOpening);
+  CHECK(reading + bytes(large, MemoryUse::result) == kOpening + Checkpoint::read_buffer_bytes(1));
+  CHECK(large.host().peak == small.host().peak + bytes(large, MemoryUse::result));
+  // Without training there is neither.
+  PlanSubject subject = p.with(kPlenty, kPlenty);
+  subject.opening_bytes = kOpening;
+  PlanRequest eval;
+  eval.eval_tokens = p.request.tokens;
+  eval.longest = p.request.longest;
+  CHECK(bytes(make_plan(subject, eval), MemoryUse::result) == 0);
+}
+
+TEST_CASE("plan places: other ranks of the process have ended when the result is written") {
+  const Placed p(false);
+  PlanSubject subject = p.with(kPlenty, kPlenty);
+  subject.opening_bytes = uint64_t{200} << 20;
+  PlanRequest request = p.request;
+  const Plan alone = make_plan(subject, request);
+  request.shards = RankShards{.shards = 2, .ranks = 2, .are_threads = true};
+  request.micro_batches = 2;
+  const Plan two = make_plan(subject, request);
+  const uint64_t ranks = bytes_of(two.host(), MemoryUse::ranks);
+  REQUIRE(ranks > 0);
+  CHECK(bytes_of(two.host(), MemoryUse::result) + ranks ==
+        bytes_of(alone.host(), MemoryUse::result));
+  CHECK(bytes_of(two.host(), MemoryUse::tables) > bytes_of(alone.host(), MemoryUse::tables));
 }
 
 TEST_CASE("plan places: of paced places the program takes the same at every start") {

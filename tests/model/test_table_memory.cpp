@@ -26,7 +26,7 @@ TEST_CASE("table memory: a copy of a table takes what is counted for it") {
     const auto found = static_cast<double>(counted_peak());
     const auto counted = static_cast<double>(copy.memory_bytes());
     INFO(experts << " experts: " << found << " and " << counted);
-    CHECK(found >= 0.97 * counted);
-    CHECK(found <= 1.03 * counted);
+    CHECK(found >= 0.94 * counted);  // without the headers of the allocator
+    CHECK(found <= 1.02 * counted);
   }
 }

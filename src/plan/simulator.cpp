@@ -1,11 +1,8 @@
 #include "plan/simulator.h"
 
 #include <algorithm>
-#include <array>
-#include <map>
 #include <utility>
 
-#include "device/link.h"
 #include "plan/kind_costs.h"
 
 namespace hearth {
@@ -20,26 +17,7 @@ std::vector<std::vector<TaskId>> order_of_schedule(const Schedule& s) {
   return streams;
 }
 
-const LinkRates* link_of(const Schedule& schedule, Place place, std::span<const LinkRates> links) {
-  const auto at = static_cast<size_t>(place);
-  return schedule.is_host(place) || at >= links.size() ? nullptr : &links[at];
-}
-
 }  // namespace
-
-Route copy_route(const Schedule& schedule, const Task& copy) {
-  const auto place = [&](const BufferUse& use) {
-    return schedule.buffers[static_cast<size_t>(use.buffer)].place;
-  };
-  return {place(copy.uses[0]), place(copy.uses[1])};
-}
-
-double copy_latency(const Schedule& schedule, const Route& route,
-                    std::span<const LinkRates> links) {
-  const LinkRates *out = link_of(schedule, route.from, links),
-                  *in = link_of(schedule, route.to, links);
-  return (out == nullptr ? 0 : out->out.latency_s) + (in == nullptr ? 0 : in->in.latency_s);
-}
 
 Simulator::Simulator(const Schedule& schedule, std::span<const LinkRates> links,
                      std::vector<std::vector<TaskId>> orders, LoadSimulation* loads)
@@ -88,48 +66,21 @@ void Simulator::add_turns() {
   events_.emplace(std::move(streams), std::move(after));
 }
 
-/// The resources of copies.
+/// The resources of copies, and behind them all links between ranks.
 void Simulator::add_links(std::span<const LinkRates> links) {
-  enum : int32_t { in, out };
-  std::map<const RootComplex*, int32_t> roots;
-  for (const LinkRates& link : links) {
-    rates_.push_back(link.in.bytes_per_s);
-    rates_.push_back(link.out.bytes_per_s);
-  }
-  for (const LinkRates& link : links) {
-    if (link.root == nullptr || !roots.emplace(link.root, std::ssize(rates_)).second) continue;
-    rates_.push_back(link.root->in.bandwidth());
-    rates_.push_back(link.root->out.bandwidth());
-  }
+  const CopyLinks copies(schedule_, links);
+  rates_ = copies.rates();
   const auto between_ranks = static_cast<int32_t>(rates_.size());
   rates_.push_back(1);
-  size_t used = 0;
-  const auto pass = [&](TaskLoad& load, Place place, int32_t direction) {
-    const LinkRates* link = link_of(schedule_, place, links);
-    if (link == nullptr) return;
-    load.through[used++] = 2 * place + direction;
-    if (link->root != nullptr) load.through[used++] = roots.at(link->root) + direction;
-  };
   passes_.resize(turns_.size());
   for (size_t t = 0; t < schedule_.tasks.size(); ++t) {
     const Task& task = schedule_.tasks[t];
     if (kind_costs(task.kind).talks) passes_[t].through[0] = between_ranks;
-    if (task.kind != TaskKind::copy) continue;
-    const Route route = copy_route(schedule_, task);
-    used = 0;
-    pass(passes_[t], route.from, out);
-    pass(passes_[t], route.to, in);
+    if (task.kind == TaskKind::copy) passes_[t] = copies.of_route(copy_route(schedule_, task));
   }
-  device_links_.resize(schedule_.places.size());
   for (size_t place = 0; place < schedule_.places.size(); ++place) {
-    const LinkRates* link = link_of(schedule_, static_cast<Place>(place), links);
-    if (link == nullptr) continue;
-    for (const int32_t direction : {in, out}) {
-      TaskLoad& load = device_links_[place][static_cast<size_t>(direction)];
-      used = 0;
-      pass(load, static_cast<Place>(place), direction);
-      load.seconds = (direction == in ? link->in : link->out).latency_s;
-    }
+    const auto device = static_cast<Place>(place);
+    device_links_.push_back({copies.to_device(device), copies.from_device(device)});
   }
 }
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "device/link_rate.h"
+#include "plan/copy_links.h"
 #include "plan/event_simulation.h"
 #include "plan/load_simulation.h"
 #include "plan/schedule.h"
@@ -33,15 +33,6 @@ struct SimulatedStep {
   std::vector<double> stall_s;  // by stream: waiting for others and for loads, up to its last task
   std::vector<BlockCopy> copies;  // of blocks, if there are loads
 };
-
-/// The two places that a copy joins.
-struct Route {
-  Place from = kHostPlace, to = kHostPlace;
-  friend auto operator<=>(const Route&, const Route&) = default;
-};
-Route copy_route(const Schedule& schedule, const Task& copy);
-/// The latency of a copy: of all links that it passes. `links`: by place.
-double copy_latency(const Schedule& schedule, const Route& route, std::span<const LinkRates> links);
 
 class Simulator {
  public:

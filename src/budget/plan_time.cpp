@@ -161,6 +161,9 @@ static SimulatedStep step_of_roles(const PlacedModel& model, const StepWork& wor
   return simulate_ranks(ranks).front();
 }
 
+/// The most ranks whose steps are simulated message by message, since that takes as long as ranks squared.
+constexpr int32_t kMostRanksByMessage = 8;
+
 /// A step that begins with the slots as the step before has left them.
 static SimulatedStep simulated_step(const PlacedModel& model, const StepWork& work) {
   if (model.zebra) return step_of_roles(model, work);
@@ -169,6 +172,13 @@ static SimulatedStep simulated_step(const PlacedModel& model, const StepWork& wo
   const std::vector<TaskDemand> demands =
       task_demands(schedule, work.batches, model.opened->spec, model.table, costs);
   const std::vector<DeviceLoads> loads = device_loads(model, costs.links);
+  const RankCosts& ranks = costs.ranks;
+  if (loads.empty() && ranks.shards.ranks > 1 && ranks.shards.ranks <= kMostRanksByMessage) {
+    return simulate_messages(
+        schedule, costs.links, demands,
+        collectives_of(schedule, work.batches, model.opened->spec, model.table, ranks),
+        ranks.links);
+  }
   if (loads.empty()) return Simulator(schedule, costs.links).run(demands);
   LoadSimulation travel(model.table, model.plan.policy, schedule, loads);
   const Simulator simulator(schedule, costs.links, {}, &travel);

@@ -199,4 +199,24 @@ std::vector<TaskDemand> task_demands(const Schedule& schedule, std::span<const B
   return demands;
 }
 
+std::vector<Collective> collectives_of(const Schedule& schedule, std::span<const BatchWork> batches,
+                                       const ModelSpec& spec, const ParameterTable& table,
+                                       const RankCosts& ranks) {
+  const RankShards& shards = ranks.shards;
+  const std::vector<int32_t> all(static_cast<size_t>(shards.ranks));
+  std::vector<int32_t> groups;  // of ranks that exchange rows
+  for (int32_t rank = 0; rank < shards.ranks; ++rank) groups.push_back(shards.member(rank, 0));
+  std::vector<Collective> collectives;
+  for (const Task& task : schedule.tasks) {
+    if (!kind_costs(task.kind).talks) continue;
+    const double tokens = work_of(task.rows, batches).tokens;
+    Traffic traffic = traffic_of(task, ranks, table, routed_rows(spec, tokens));
+    const double copies_s = seconds_of_bytes(copied_bytes(traffic, shards), ranks);
+    const bool exchanges = task.kind == TaskKind::send_counts || task.kind == TaskKind::send_rows ||
+                           task.kind == TaskKind::return_rows;
+    collectives.push_back({std::move(traffic), exchanges ? groups : all, copies_s});
+  }
+  return collectives;
+}
+
 }  // namespace hearth

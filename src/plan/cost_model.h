@@ -12,6 +12,7 @@
 
 #include "device/link_rate.h"
 #include "plan/bound.h"
+#include "plan/message_simulation.h"
 #include "plan/rank_costs.h"
 #include "plan/simulator.h"
 #include "plan/task_costs.h"
@@ -80,5 +81,10 @@ StepCost step_cost(const Schedule& schedule, std::span<const BatchWork> batches,
 std::vector<TaskDemand> task_demands(const Schedule& schedule, std::span<const BatchWork> batches,
                                      const ModelSpec& spec, const ParameterTable& table,
                                      const CostRates& rates);
+
+/// What the ranks of a run send each other, for simulate_messages.
+std::vector<Collective> collectives_of(const Schedule& schedule, std::span<const BatchWork> batches,
+                                       const ModelSpec& spec, const ParameterTable& table,
+                                       const RankCosts& ranks);
 
 }  // namespace hearth

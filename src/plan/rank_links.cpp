@@ -4,12 +4,13 @@
 #include <map>
 #include <numeric>
 
+#include "base/error.h"
+
 namespace hearth {
 
 namespace {
 
-/// Of each pair, beside the payload: a record of the checking world.
-constexpr double kBesideBytes = 72;
+constexpr std::array<int32_t, 5> kNoLimits = {-1, -1, -1, -1, -1};
 
 }  // namespace
 
@@ -19,73 +20,80 @@ std::string pair_name(int32_t from, int32_t to) {
   return std::to_string(from) + "/host->" + std::to_string(to) + "/host";
 }
 
+int32_t RankLinks::add_limit(double bytes_per_s) {
+  rates_.push_back(bytes_per_s);
+  return static_cast<int32_t>(rates_.size()) - 1;
+}
+
 RankLinks::RankLinks(int32_t ranks, LinkRate each)
     : ranks_(ranks),
       latency_s_(ranks > 1 ? each.latency_s : 0),
       slowest_(each.bytes_per_s),
-      fastest_(each.bytes_per_s) {
-  if (each.bytes_per_s <= 0 || ranks == 1) return;
-  out_.assign(static_cast<size_t>(ranks), each.bytes_per_s);
-  in_ = out_;
+      fastest_(each.bytes_per_s),
+      limits_of_(static_cast<size_t>(ranks * ranks), kNoLimits) {
+  if (each.bytes_per_s <= 0) return;
+  for (int32_t rank = 0; rank < ranks; ++rank) {
+    const int32_t out = add_limit(each.bytes_per_s), in = add_limit(each.bytes_per_s);
+    for (int32_t other = 0; other < ranks; ++other) {
+      limits(rank, other)[0] = out;
+      limits(other, rank)[1] = in;
+    }
+  }
 }
 
 RankLinks::RankLinks(const std::vector<std::string>& hosts,
                      const std::function<PairRate(int32_t from, int32_t to)>& rate)
-    : ranks_(static_cast<int32_t>(hosts.size())) {
-  std::map<std::string, int32_t> numbers;
-  for (const std::string& host : hosts) {
-    host_of_.push_back(numbers.emplace(host, std::ssize(numbers)).first->second);
-  }
-  pairs_.resize(hosts.size() * hosts.size());
-  out_.resize(hosts.size());
-  in_.resize(hosts.size());
-  hosts_out_.resize(numbers.size());
-  hosts_in_.resize(numbers.size());
-  for (size_t from = 0; from < hosts.size(); ++from) {
-    for (size_t to = 0; to < hosts.size(); ++to) {
+    : ranks_(static_cast<int32_t>(hosts.size())),
+      limits_of_(hosts.size() * hosts.size(), kNoLimits) {
+  // What several pairs share: the rate of a rank, or of a host to others, is what they reach together.
+  std::map<std::string, int32_t> shared;
+  const auto share = [&](const std::string& name, double bytes_per_s) {
+    const auto [limit, is_new] = shared.try_emplace(name, -1);
+    if (is_new) limit->second = add_limit(0);
+    rates_[static_cast<size_t>(limit->second)] += bytes_per_s;
+    return limit->second;
+  };
+  for (int32_t from = 0; from < ranks_; ++from) {
+    for (int32_t to = 0; to < ranks_; ++to) {
       if (from == to) continue;
-      const PairRate pair = rate(static_cast<int32_t>(from), static_cast<int32_t>(to));
-      pairs_[from * hosts.size() + to] = pair.bytes_per_s;
-      out_[from] += pair.together;
-      in_[to] += pair.together;
+      const PairRate pair = rate(from, to);
       latency_s_ = std::max(latency_s_, pair.latency_s);
       fastest_ = std::max(fastest_, pair.bytes_per_s);
       if (slowest_ <= 0 || pair.bytes_per_s < slowest_) slowest_ = pair.bytes_per_s;
-      if (host_of_[from] == host_of_[to]) continue;
-      hosts_out_[static_cast<size_t>(host_of_[from])] += pair.together;
-      hosts_in_[static_cast<size_t>(host_of_[to])] += pair.together;
+      Limits& own = limits(from, to);
+      own[0] = add_limit(pair.bytes_per_s);
+      own[1] = share("out of rank " + std::to_string(from), pair.together);
+      own[2] = share("into rank " + std::to_string(to), pair.together);
+      const std::string &a = hosts[static_cast<size_t>(from)], &b = hosts[static_cast<size_t>(to)];
+      if (a == b) continue;
+      own[3] = share("out of host " + a, pair.together);
+      own[4] = share("into host " + b, pair.together);
     }
   }
 }
 
 double RankLinks::busy_s(const Traffic& traffic) const {
-  const auto count = static_cast<size_t>(ranks_);
-  std::vector<double> out(count), in(count), hosts_out(hosts_out_.size()),
-      hosts_in(hosts_in_.size());
+  BookedLinks free(*this);
   double busy = 0;
-  for (size_t from = 0; from < count; ++from) {
-    for (size_t to = 0; to < count; ++to) {
+  for (int32_t from = 0; from < ranks_; ++from) {
+    for (int32_t to = 0; to < ranks_; ++to) {
       if (from == to) continue;
-      const double bytes =
-          kBesideBytes + traffic.bytes(static_cast<int32_t>(from), static_cast<int32_t>(to));
-      out[from] += bytes;
-      in[to] += bytes;
-      if (!pairs_.empty()) busy = std::max(busy, bytes / pairs_[from * count + to]);
-      if (hosts_out_.empty() || host_of_[from] == host_of_[to]) continue;
-      hosts_out[static_cast<size_t>(host_of_[from])] += bytes;
-      hosts_in[static_cast<size_t>(host_of_[to])] += bytes;
+      const double bytes = traffic.bytes(from, to) + kRecordBytes;
+      busy = std::max(busy, free.book(from, to, bytes, 0));
     }
   }
-  const auto pass = [&](const std::vector<double>& bytes, const std::vector<double>& rates) {
-    for (size_t i = 0; i < rates.size(); ++i) {
-      if (rates[i] > 0) busy = std::max(busy, bytes[i] / rates[i]);
-    }
-  };
-  pass(out, out_);
-  pass(in, in_);
-  pass(hosts_out, hosts_out_);
-  pass(hosts_in, hosts_in_);
   return busy;
+}
+
+double BookedLinks::book(int32_t from, int32_t to, double bytes, double now) {
+  double passed = now;
+  for (const int32_t limit : links_.limits_of_[static_cast<size_t>(from * links_.ranks_ + to)]) {
+    const auto at = static_cast<size_t>(limit);
+    if (limit < 0 || links_.rates_[at] <= 0) continue;
+    free_at_[at] = std::max(free_at_[at], now) + bytes / links_.rates_[at];
+    passed = std::max(passed, free_at_[at]);
+  }
+  return passed;
 }
 
 }  // namespace hearth

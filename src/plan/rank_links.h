@@ -1,6 +1,7 @@
 // The links between the ranks of a run, and how long a collective occupies them. Pure; no clock.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -42,6 +43,9 @@ struct PairRate {
 /// "0/host->1/host".
 std::string pair_name(int32_t from, int32_t to);
 
+/// What the checking world sends from each rank to each other, beside a collective.
+inline constexpr double kRecordBytes = 72;
+
 class RankLinks {
  public:
   /// One rank: no links.
@@ -65,13 +69,34 @@ class RankLinks {
   double fastest() const { return fastest_; }
 
  private:
+  friend class BookedLinks;
+  /// Numbers of what limits a pair: its own rate, what its ranks send and get, and what their hosts do.
+  /// -1: no further.
+  using Limits = std::array<int32_t, 5>;
+
+  int32_t add_limit(double bytes_per_s);
+  Limits& limits(int32_t from, int32_t to) {
+    return limits_of_[static_cast<size_t>(from * ranks_ + to)];
+  }
+
   int32_t ranks_ = 1;
   double latency_s_ = 0, slowest_ = 0, fastest_ = 0;
-  // Bytes per second; empty: no such limit.
-  std::vector<double> pairs_;     // ordered, as in Traffic
-  std::vector<double> out_, in_;  // by rank
-  std::vector<int32_t> host_of_;  // by rank: number of its host
-  std::vector<double> hosts_out_, hosts_in_;
+  std::vector<double> rates_;      // bytes per second, by number of a limit
+  std::vector<Limits> limits_of_;  // by pair, as in Traffic
+};
+
+/// The links while a step is simulated. Each limit of RankLinks passes one message after the other, in the
+/// order of the calls.
+class BookedLinks {
+ public:
+  /// `links` must outlive the object.
+  explicit BookedLinks(const RankLinks& links) : links_(links), free_at_(links.rates_.size()) {}
+  /// When all that limits the pair has passed a message that both ranks have issued at `now`.
+  double book(int32_t from, int32_t to, double bytes, double now);
+
+ private:
+  const RankLinks& links_;
+  std::vector<double> free_at_;  // by limit
 };
 
 }  // namespace hearth

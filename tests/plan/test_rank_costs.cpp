@@ -249,7 +249,7 @@ struct StepSeconds {
   double added = 0;    // all tasks one after the other
   double updates = 0;  // of these
 };
-StepSeconds seconds_of(const RankStepCase& step, const RankCosts& ranks) {
+CostRates rates_of(const RankCosts& ranks) {
   CostRates rates;
   rates.linear_forward = rates.linear_backward = {{{32, 1e9}}};
   rates.experts_forward = rates.experts_backward = {{{4, 1e9}}};
@@ -257,7 +257,15 @@ StepSeconds seconds_of(const RankStepCase& step, const RankCosts& ranks) {
   rates.row_bytes_per_s = 1e9;
   rates.norm_params_per_s = rates.update_params_per_s = 1e8;
   rates.ranks = ranks;
-  const std::vector<BatchWork> batches(2, full_batch(32, 32));
+  return rates;
+}
+const std::vector<BatchWork>& batches_of_step() {
+  static const std::vector<BatchWork> batches(2, full_batch(32, 32));
+  return batches;
+}
+StepSeconds seconds_of(const RankStepCase& step, const RankCosts& ranks) {
+  const CostRates rates = rates_of(ranks);
+  const std::vector<BatchWork>& batches = batches_of_step();
   const ModelSpec& spec = step.model.spec;
   const auto demands = task_demands(step.schedule, batches, spec, step.model.table, rates);
   const StepCost cost = step_cost(step.schedule, batches, spec, step.model.table, rates);
@@ -321,6 +329,51 @@ TEST_CASE("rank costs: with one shard a rank\\, gradients travel under the backw
     before = task.layer;
   }
   CHECK(before == -1);
+}
+
+TEST_CASE("rank costs: message by message\\, a step is shorter where ranks have unequal messages") {
+  RankShards domains{8, 8, 0};
+  domains.share(ExpertDomains({{2, 1}, {4, 4}}));
+  const RankShards cases[] = {{2, 2, 0}, {4, 4, 0},          {8, 8, 0},
+                              {8, 4, 0}, {4, 4, 0, true, 4}, domains};
+  for (const RankShards& shards : cases) {
+    const RankStepCase step(shards);
+    RankCosts ranks = step.costs;
+    ranks.links = RankLinks(shards.ranks, {kMega, 1e-3});
+    const CostRates rates = rates_of(ranks);
+    const ModelSpec& spec = step.model.spec;
+    const std::vector<Collective> collectives =
+        collectives_of(step.schedule, batches_of_step(), spec, step.model.table, ranks);
+    const double time = simulate_messages(step.schedule, {},
+                                          task_demands(step.schedule, batches_of_step(), spec,
+                                                       step.model.table, rates),
+                                          collectives, ranks.links)
+                            .time_s;
+    // Rows go among ranks that share experts alone, and all else among all.
+    std::vector<double> out(static_cast<size_t>(shards.ranks)), in = out;
+    size_t number = 0;
+    for (const Task& task : step.schedule.tasks) {
+      if (!kind_costs(task.kind).talks) continue;
+      const Collective& each = collectives[number++];
+      const bool ends_step = kind_costs(task.kind).ends_step;
+      for (int32_t from = 0; from < shards.ranks; ++from) {
+        for (int32_t to = 0; to < shards.ranks; ++to) {
+          const auto sender = static_cast<size_t>(from), receiver = static_cast<size_t>(to);
+          const bool meets = each.group[sender] == each.group[receiver];
+          CHECK(meets == (ends_step || shards.member(from, 0) == shards.member(to, 0)));
+          if (!meets) CHECK(each.traffic.bytes(from, to) == 0);
+          out[sender] += each.traffic.bytes(from, to) / kMega;
+          in[receiver] += each.traffic.bytes(from, to) / kMega;
+        }
+      }
+    }
+    CHECK(number == collectives.size());
+    for (size_t rank = 0; rank < out.size(); ++rank) CHECK(time >= std::max(out[rank], in[rank]));
+    const double together = seconds_of(step, ranks).simulated;
+    if (shards.ranks == 2) CHECK(time == Approx(together));
+    if (shards.expert_ranks == 1) CHECK(time <= together * (1 + 1e-9));
+    if (shards.ranks == 8 && shards.expert_ranks == 1) CHECK(time < 0.97 * together);
+  }
 }
 
 TEST_CASE("simulator: two collectives in flight share the links between ranks") {

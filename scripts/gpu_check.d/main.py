@@ -50,8 +50,8 @@ def arguments():
     parser.add_argument("--rehearse", action="store_true")
     parser.add_argument("--only", type=names, default=[part[0] for part in PARTS])
     parser.add_argument("--skip", type=names, default=[])
-    parser.add_argument("--budget", type=float, default=BUDGET)
-    parser.add_argument("--jobs", type=int, default=0)
+    parser.add_argument("--budget", type=seconds, default=BUDGET)
+    parser.add_argument("--jobs", type=programs, default=0)
     parser.add_argument("--log", type=Path)
     parser.add_argument("--build", type=Path)
     parser.add_argument("--list", action="store_true")
@@ -64,6 +64,20 @@ def names(text):
     if wrong:
         raise argparse.ArgumentTypeError(f"no part {wrong[0]}; there are: {', '.join(known)}")
     return text.split(",")
+
+
+def seconds(text):
+    value = float(text)
+    if not 0 < value < float("inf"):  # nan, too
+        raise argparse.ArgumentTypeError(f"{text}: expected seconds above 0")
+    return value
+
+
+def programs(text):
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text}: expected at least 1 program")
+    return value
 
 
 def wrong_call(text):

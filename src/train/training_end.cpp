@@ -27,13 +27,19 @@ static bool is_main_finding(const std::string& line) {
 }
 
 /// "the CPU, virtual:0 and virtual:1".
-static std::string names_of_places(const PlacedModel& model, const std::vector<Place>& places) {
-  std::string text;
-  for (size_t i = 0; i < places.size(); ++i) {
-    text += i == 0 ? "" : i + 1 < places.size() ? ", " : " and ";
-    text += places[i] == kHostPlace ? "the CPU" : model.opened->place(places[i]).budget.name;
+/// Of the places that compute experts.
+static std::vector<std::string> names_of_experts(const PlacedModel& model) {
+  std::vector<Place> places = expert_places(model);
+  if (places.empty()) {  // at their layers' stages
+    for (const Stage& stage : model.placement.stages) {
+      if (std::ranges::find(places, stage.place) == places.end()) places.push_back(stage.place);
+    }
   }
-  return text;
+  std::vector<std::string> names;
+  for (const Place at : places) {
+    names.push_back(at == kHostPlace ? "cpu" : model.opened->place(at).budget.name);
+  }
+  return names;
 }
 
 ExitCode TrainingRun::stop() {
@@ -175,12 +181,8 @@ RunFacts TrainingRun::examine() {
   facts.rate_was_zero = largest_learning_rate(config_, course_) == 0;
   facts.tokens = progress_.tokens;
   facts.trained_tokens = progress_.trained_tokens;
-  if (const Place at = model_.placement.expert(0, 0, model_.opened->spec.experts);
-      at != kHostPlace) {
-    facts.device = model_.opened->place(at).budget.name;
-  }
   facts.experts_apart = model_.placement.experts_apart();
-  facts.experts_on = names_of_places(model_, expert_places(model_));
+  facts.experts_at = names_of_experts(model_);
   const JournaledRun journaled = read_journaled_run(directory_.journal());
   facts.loss_before = journaled.loss_at(0);
   facts.loss_after = journaled.loss_at(progress_.step);

@@ -29,6 +29,16 @@ JsonArray first_of(const std::vector<std::string>& names) {
   return list;
 }
 
+/// "virtual:0, virtual:1 and the CPU"
+std::string listed(const std::vector<std::string>& places) {
+  std::string text;
+  for (size_t i = 0; i < places.size(); ++i) {
+    text += i == 0 ? "" : i + 1 < places.size() ? ", " : " and ";
+    text += places[i] == "cpu" ? "the CPU" : places[i];
+  }
+  return text;
+}
+
 /// Judges one part of the run after the other and collects the findings.
 class Judge {
  public:
@@ -178,17 +188,16 @@ class Judge {
             " tokens to its experts, not " + std::to_string(visits));
       break;
     }
-    const bool on_cpu = facts_.device.empty();
-    const std::string path = on_cpu ? "cpu" : facts_.device;
+    const std::vector<std::string>& places = facts_.experts_at;
+    JsonObject by_path;  // every token passes all layers, and so all places
+    for (const std::string& place : places) by_path.emplace_back(place, facts_.tokens);
     JsonObject json{{"all", facts_.tokens},
                     {"trained", facts_.trained_tokens},
-                    {"by_path", JsonObject{{path, facts_.tokens}}}};
+                    {"by_path", std::move(by_path)}};
     std::string text = "tokens: " + std::to_string(facts_.tokens) +
-                       (facts_.experts_apart ? ", experts on " : ", all on ") +
-                       (!facts_.experts_on.empty() ? facts_.experts_on
-                        : on_cpu                   ? "the CPU"
-                                                   : path) +
-                       "; " + std::to_string(facts_.trained_tokens) + " of them trained";
+                       (facts_.experts_apart || places.size() > 1 ? ", experts on " : ", all on ") +
+                       listed(places) + "; " + std::to_string(facts_.trained_tokens) +
+                       " of them trained";
     if (!routing.layers().empty()) {
       json.emplace_back("to_experts_a_layer", visits);
       text += "; " + std::to_string(visits) + " sent to experts in each MoE layer";

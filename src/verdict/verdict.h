@@ -27,9 +27,8 @@ struct RunFacts {
   LossRecord losses = {};      // of training
   bool rate_was_zero = false;  // the learning rate was 0 in every step
   int64_t tokens = 0, trained_tokens = 0;
-  std::string device = {};      // of the first expert; empty: the CPU
-  std::string experts_on = {};  // "virtual:0 and the CPU"; empty: all on `device`
-  bool experts_apart = false;   // the rest of the model ran at another place
+  std::vector<std::string> experts_at = {"cpu"};  // the places of experts: devices, or "cpu"
+  bool experts_apart = false;                     // the rest of the model ran at another place
   std::optional<double> loss_before = {}, loss_after = {};  // evaluation losses; NaN: not finite
   std::optional<int64_t> result_step = {};                  // of the result, if not the last step
   uint64_t planned_bytes = 0, measured_bytes = 0;           // peak memory

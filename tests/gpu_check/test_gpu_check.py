@@ -470,7 +470,8 @@ class WrongCalls(unittest.TestCase):
                 self.assertIn(str(path), lines[0])
 
     def test_options_of_gpu_check(self):
-        for words in (["--bundle"], ["--only", "none"], ["--nothing"]):
+        for words in (["--bundle"], ["--only", "none"], ["--nothing"], ["--budget", "-5"],
+                      ["--budget", "nan"], ["--jobs", "-3"]):
             with self.subTest(words):
                 self.refused("gpu_check", *words)
 

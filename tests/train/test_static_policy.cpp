@@ -178,6 +178,20 @@ TEST_CASE("static: the last lines say where the experts are") {
   }));
 }
 
+TEST_CASE("a pipeline's last lines name all of its devices") {
+  SameBitsFixture f;
+  RecordingReporter reporter;
+  TrainConfig config = f.config_of({}, "run");
+  config.devices = "2xvirtual";
+  unbind_thread();
+  REQUIRE(train(config, reporter) == ExitCode::done);
+  CHECK(std::any_of(reporter.notes.begin(), reporter.notes.end(), [](const std::string& line) {
+    return has(line, ", experts on virtual:0 and virtual:1; ");
+  }));
+  CHECK(has(read_file(config.out + "/journal.jsonl"), R"("by_path":{"virtual:0":)"));
+  CHECK(has(read_file(config.out + "/journal.jsonl"), R"(,"virtual:1":)"));
+}
+
 TEST_CASE("static: a run that does not fit is refused before its data are counted") {
   SameBitsFixture f;
   TrainConfig config = f.config_of({}, "x");

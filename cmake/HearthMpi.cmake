@@ -20,7 +20,7 @@ endif()
 if(HEARTH_MPI_WHY_NOT STREQUAL "")
   set(HEARTH_MPI_FOUND ON)
   set(libraries ${MPI_CXX_LIBRARIES})
-  list(FILTER libraries EXCLUDE REGEX "mpi_cxx|mpicxx")  # the C++ bindings, which nobody uses
+  list(FILTER libraries EXCLUDE REGEX "mpi_cxx|mpicxx|mpichcxx")  # the C++ bindings, which nobody uses
   add_library(hearth_mpi INTERFACE)
   target_include_directories(hearth_mpi SYSTEM INTERFACE ${MPI_CXX_INCLUDE_DIRS})
   target_compile_definitions(hearth_mpi INTERFACE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)

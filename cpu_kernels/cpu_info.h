@@ -6,8 +6,8 @@
 
 namespace hearth {
 
-/// The instruction set in use, in oneDNN's terms: "avx2", "avx512_core", "avx512_core_amx", ... For
-/// oneDNN and our own products it is what the environment variable HEARTH_ISA names, else
+/// The instruction set in use, in oneDNN's terms: "avx2", "avx512_core", "avx512_core_amx", ... It is
+/// what the environment variable HEARTH_ISA names, for oneDNN, too; else our own products have
 /// `preferred_isa` (isa.h). Usage error if that value is unknown or above the machine's. Without
 /// HEARTH_ISA, oneDNN's ONEDNN_MAX_CPU_ISA lowers it. The first call fixes the result.
 std::string cpu_isa();

@@ -253,10 +253,14 @@ class PlanMaker {
   /// The run reads its weights, then takes steps and saves, then writes its result. So of what these take
   /// for themselves, a line has what it takes beyond the lines before.
   void add_saving() {
-    const uint64_t bytes = saving_bytes(subject_, request_.shards);
+    const uint64_t save = saving_bytes(subject_, request_.shards);
+    // Lists that grow leave holes from save to save, and a resume lists the tensors of a saved state.
+    // Measured: up to half of a save's own.
+    const uint64_t bytes = save + save / 2;
     const uint64_t before = reading_bytes(subject_, far_places() > 0);
     add(MemoryUse::saving, "names and digests of a save", bytes - std::min(bytes, before),
-        "derived: master and two moments of trained tensors, beyond the buffers of reading");
+        "derived: master and two moments of trained tensors, half again for holes that saves leave "
+        "and for a resume, beyond the buffers of reading");
   }
 
   /// The other ranks of the process have ended when the result is written.

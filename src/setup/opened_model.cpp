@@ -58,7 +58,7 @@ std::shared_ptr<const OpenedModel> open_model(const RunConfig& config, Weights w
   if (config.compute == ComputeChoice::bf16 &&
       !has_bf16(model->devices.places, model->devices.of_model)) {
     log_warning(
-        "--compute-dtype bf16: this CPU has no bf16 products; operands are rounded and "
+        "--compute-dtype bf16: no bf16 products are used on this CPU; operands are rounded and "
         "multiplied in f32, which is slower than f32");
   }
   model->said = held.take();

@@ -26,7 +26,6 @@ static bool is_main_finding(const std::string& line) {
                      [&](std::string_view start) { return line.starts_with(start); });
 }
 
-/// "the CPU, virtual:0 and virtual:1".
 /// Of the places that compute experts.
 static std::vector<std::string> names_of_experts(const PlacedModel& model) {
   std::vector<Place> places = expert_places(model);

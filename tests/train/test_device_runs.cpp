@@ -204,9 +204,12 @@ TEST_CASE("devices: metrics say what crossed the links and what a device's memor
     return reporter.steps.back();
   };
   const std::string experts_on_host = with_experts_on_host(f.config("mixed"), "virtual");
+  TrainConfig in_bf16 = f.config("mixed");
+  in_bf16.compute = ComputeChoice::bf16;
   const StepMetrics on_host = last_step("host"), whole = last_step("virtual"),
                     mixed = last_step(experts_on_host),
-                    narrow = last_step(experts_on_host, ComputeChoice::bf16);
+                    narrow =
+                        last_step(with_experts_on_host(in_bf16, "virtual"), ComputeChoice::bf16);
   CHECK(on_host.bytes.empty());
   CHECK(on_host.peak_device_bytes.empty());
   CHECK(whole.peak_device_bytes.at("virtual:0") > mixed.peak_device_bytes.at("virtual:0"));

@@ -188,8 +188,9 @@ TEST_CASE("a pipeline's last lines name all of its devices") {
   CHECK(std::any_of(reporter.notes.begin(), reporter.notes.end(), [](const std::string& line) {
     return has(line, ", experts on virtual:0 and virtual:1; ");
   }));
-  CHECK(has(read_file(config.out + "/journal.jsonl"), R"("by_path":{"virtual:0":)"));
-  CHECK(has(read_file(config.out + "/journal.jsonl"), R"(,"virtual:1":)"));
+  const std::string journal = read_file(config.out + "/journal.jsonl");
+  CHECK(has(journal, R"("by_path": {"virtual:0": )"));
+  CHECK(has(journal, R"(, "virtual:1": )"));
 }
 
 TEST_CASE("static: a run that does not fit is refused before its data are counted") {

@@ -26,7 +26,8 @@ TEST_CASE("table memory: a copy of a table takes what is counted for it") {
     const auto found = static_cast<double>(counted_peak());
     const auto counted = static_cast<double>(copy.memory_bytes());
     INFO(experts << " experts: " << found << " and " << counted);
-    CHECK(found >= 0.94 * counted);  // without the headers of the allocator
+    // Without the headers of the allocator; clang copies strings without room to spare.
+    CHECK(found >= 0.92 * counted);
     CHECK(found <= 1.02 * counted);
   }
 }

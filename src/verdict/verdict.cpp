@@ -189,7 +189,7 @@ class Judge {
       break;
     }
     const std::vector<std::string>& places = facts_.experts_at;
-    JsonObject by_path;  // every token passes all layers, and so all places
+    JsonObject by_path;  // tokens of the run; how many of them each place computed is not counted
     for (const std::string& place : places) by_path.emplace_back(place, facts_.tokens);
     JsonObject json{{"all", facts_.tokens},
                     {"trained", facts_.trained_tokens},

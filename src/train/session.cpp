@@ -10,6 +10,7 @@
 #include "base/stopwatch.h"
 #include "base/system.h"
 #include "budget/decided_splits.h"
+#include "budget/peak_line.h"
 #include "budget/plan_time.h"
 #include "budget/schedule_memory.h"
 #include "comm/device_world.h"
@@ -86,7 +87,10 @@ Session::Session(const PlacedModel& model, RankTeam* team,
   make_predictor();
   const uint64_t before = resident_bytes();
   make_executors();
-  schedules_bytes_ = resident_bytes() - std::min(resident_bytes(), before);
+  // What the process grows by is this session's only if no other rank's makes its memory meanwhile.
+  const bool is_alone = plan_.shards.ranks == 1 || !plan_.shards.are_threads;
+  schedules_bytes_ = is_alone ? resident_bytes() - std::min(resident_bytes(), before)
+                              : bytes_of(plan_.host(), MemoryUse::schedules);
   const Place first_device = opened_.devices.hosts;
   for (Place at = first_device; at < std::ssize(places); ++at) {
     device_bytes_[opened_.place(at).budget.name] = 0;

@@ -248,7 +248,7 @@ class Session {
   Trace trace_;
   std::vector<BlockCopy> block_copies_;
   std::map<std::string, uint64_t> device_bytes_;
-  uint64_t schedules_bytes_ = 0;             // measured
+  uint64_t schedules_bytes_ = 0;             // measured, or as planned of ranks that are threads
   std::optional<uint64_t> read_bytes_ = {};  // measured, if it could be
 };
 

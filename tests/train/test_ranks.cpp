@@ -1,5 +1,4 @@
 // Several ranks, as threads: the bits are those of one rank with as many logical shards.
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -118,18 +117,7 @@ TEST_CASE("ranks: a plan says which shards each rank computes") {
   CHECK(other_hosts(processes, "peak_bytes") > other_hosts(threads, "peak_bytes"));
 }
 
-/// RAII: no huge pages for this process. The system makes them of pages that are in use and those beside
-/// them, at any time, and then what a run takes is not what it has touched.
-class SmallPages {
- public:
-  SmallPages() { ::prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0); }
-  ~SmallPages() { ::prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0); }
-  SmallPages(const SmallPages&) = delete;
-  SmallPages& operator=(const SmallPages&) = delete;
-};
-
 TEST_CASE("ranks: moments are at their owners alone") {
-  const SmallPages small_pages;
   RanksFixture f;
   const TrainConfig config = f.config_of(kFull, "run", 4, 4);
   REQUIRE(f.run(config) == ExitCode::done);

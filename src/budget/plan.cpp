@@ -140,7 +140,7 @@ std::vector<KindOfRun> kinds_of(const PlanSubject& subject, const RankShards& sh
 /// objects of the run, stacks, and code of libraries that runs for the first time. Measured of tiny
 /// models of four families (docs/benchmarks/plan.md).
 uint64_t running_bytes(const PlanSubject& subject, const RankShards& shards, size_t far_places) {
-  constexpr uint64_t kRun = 256 << 10, kPlace = 144 << 10, kWorker = 16 << 10;
+  constexpr uint64_t kRun = 960 << 10, kPlace = 144 << 10, kWorker = 16 << 10;
   constexpr uint64_t kGpu = uint64_t{12} << 20;  // of its library; not measured yet
   uint64_t bytes = kRun + kPlace * subject.places.size() +
                    kWorker * static_cast<uint64_t>(subject.workers) + kGpu * far_places;
@@ -255,11 +255,11 @@ class PlanMaker {
   void add_saving() {
     const uint64_t save = saving_bytes(subject_, request_.shards);
     // Lists that grow leave holes from save to save, and a resume lists the tensors of a saved state.
-    // Measured: up to half of a save's own.
-    const uint64_t bytes = save + save / 2;
+    // Measured: up to a quarter of a save's own.
+    const uint64_t bytes = save + save / 4;
     const uint64_t before = reading_bytes(subject_, far_places() > 0);
     add(MemoryUse::saving, "names and digests of a save", bytes - std::min(bytes, before),
-        "derived: master and two moments of trained tensors, half again for holes that saves leave "
+        "derived: master and two moments of trained tensors, a quarter again for holes that saves leave "
         "and for a resume, beyond the buffers of reading");
   }
 
@@ -567,7 +567,7 @@ class PlanMaker {
     host.lines.push_back({{MemoryUse::allowance},
                           "threads and logs",
                           std::clamp(left, allowance - std::min(allowance, kNextStart), allowance),
-                          "policy: 262.1 kB, 147.5 kB per place and 16.38 kB per worker" + kinds +
+                          "policy: 983 kB, 147.5 kB per place and 16.38 kB per worker" + kinds +
                               (far_places() > 0 ? ", 12.58 MB per GPU" : "")});
   }
 

@@ -209,9 +209,11 @@ class ComponentLoad {
         others_(others),
         files_(open_component(directory, component, parts, others)) {}
 
+  /// Lists of the files' tensors are free afterwards: they are as long as those that the check makes.
   void fill() {
     each([&](LoadedFile& loaded) {
       if (loaded.file) fill_views(loaded, others_);
+      loaded.file.reset();
     });
   }
   /// When the others have read, too.

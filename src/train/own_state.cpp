@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/planted.h"
 #include "base/raised_error.h"
+#include "base/system.h"
 #include "state/state_directory.h"
 #include "state/state_load.h"
 
@@ -97,6 +98,11 @@ void OwnState::read_part(const std::string& named) {
 
 void OwnState::load() {
   const Away away(team_.world());
+  take_part();
+  release_freed_memory();  // of lists of the saved state
+}
+
+void OwnState::take_part() {
   const std::vector<StateView> views = views_of(registry_);
   std::vector<std::byte> piece;
   for (StateRequest request = channel_.hear(); request.kind != StateRequest::Kind::end;
@@ -122,6 +128,7 @@ void OwnState::begin_save(int64_t step) {
   {
     const Away away(team_.world());
     parts_.reset();
+    release_freed_memory();  // of the save before: its lists come again
     parts_ = std::make_unique<StateParts>(registry_, step, &pool_, team_.rank());
     for (const StateParts::OwnView& own : parts_->own_views()) digests.push_back(own.digest);
   }

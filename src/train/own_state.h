@@ -40,6 +40,8 @@ class OwnState {
 
  private:
   void send(const std::vector<Digest>& digests);
+  /// What rank 0 asks for in a load.
+  void take_part();
   /// Answers StateRequest::load.
   void read_part(const std::string& named);
   /// Answers rank 0 until the save is over.

@@ -45,6 +45,7 @@ void RunSaves::begin() {
                         logs_.metrics.sync();
                         directory_.require_there();
                       }};
+  release_freed_memory();  // of the save before: its lists come again
   const uint64_t before = resident_bytes();
   if (source_.crew != nullptr) request.others = &source_.crew->begin_save(step);
   auto save = std::make_unique<StateSave>(source_.registry, std::move(request), source_.pool);

@@ -114,6 +114,7 @@ void TrainingRun::open(const std::optional<SavedState>& chosen) {
   const SavedState* from = state ? &*state : nullptr;
   const bool ours = state && resume_->is_ours(*state);
   if (crew_ && state) readers_ = crew_->end_load(*session_);
+  if (state) release_freed_memory();  // of lists of the saved state
   frozen_at_start_ = frozen_content(session_->table(), session_->pool());
   identity_.determinism = determinism_record(from, resume_->changes());
   directory_.clean();

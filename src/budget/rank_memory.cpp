@@ -21,7 +21,7 @@ MemoryLine* line_of_ranks(PlaceLines& host) {
 bool is_of_rank(MemoryUse use) {
   return use == MemoryUse::parameters || use == MemoryUse::activations ||
          use == MemoryUse::scratch || use == MemoryUse::sums || use == MemoryUse::schedules ||
-         use == MemoryUse::tables || use == MemoryUse::reached;
+         use == MemoryUse::tables || use == MemoryUse::reached || use == MemoryUse::staging;
 }
 
 std::vector<PlaceLines> memory_of_rank(const Plan& plan, bool is_process) {
@@ -31,6 +31,17 @@ std::vector<PlaceLines> memory_of_rank(const Plan& plan, bool is_process) {
   std::erase_if(host.lines, [](const MemoryLine& line) { return !is_of_rank(line.id.use); });
   host.peak = sum_of(host.lines);
   return places;
+}
+
+void share_reading(Plan& plan, const Plan& other) {
+  const auto line_of = [](auto& of) {
+    auto& lines = of.places[kHostPlace].lines;
+    return std::ranges::find_if(
+        lines, [](const MemoryLine& line) { return line.id.use == MemoryUse::reading; });
+  };
+  const auto line = line_of(plan);
+  const auto theirs = line_of(other);
+  if (theirs->bytes > line->bytes) *line = *theirs;
 }
 
 void take_rank_memory(Plan& plan, std::vector<std::vector<PlaceLines>> others) {

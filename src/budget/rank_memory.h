@@ -16,6 +16,10 @@ bool is_of_rank(MemoryUse use);
 /// What a rank takes, by place, of its plan. A thread takes lines of its own, `is_process` all.
 std::vector<PlaceLines> memory_of_rank(const Plan& plan, bool is_process);
 
+/// Ranks that are threads read their weights one after the other (Session::read_weights), so the process
+/// has the largest buffers of reading of them. Before take_rank_memory.
+void share_reading(Plan& plan, const Plan& other);
+
 /// Adds the memory of ranks 1 to N - 1 to the plan of rank 0. If they are threads, they are a line of
 /// its host.
 void take_rank_memory(Plan& plan, std::vector<std::vector<PlaceLines>> others);

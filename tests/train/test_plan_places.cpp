@@ -9,6 +9,8 @@
 #include "budget/plan_changes.h"
 #include "budget/plan_fit.h"
 #include "budget/plan_grade.h"
+#include "budget/rank_memory.h"
+#include "device/device_memory.h"
 #include "support/has.h"
 #include "support/spelled_as_flags.h"
 #include "train/training_data.h"
@@ -161,6 +163,28 @@ TEST_CASE("plan places: other ranks of the process have ended when the result is
   CHECK(bytes_of(two.host(), MemoryUse::result) + ranks ==
         bytes_of(alone.host(), MemoryUse::result));
   CHECK(bytes_of(two.host(), MemoryUse::tables) > bytes_of(alone.host(), MemoryUse::tables));
+}
+
+TEST_CASE("plan places: thread ranks have the buffers of the one that reads most, each its staging") {
+  const Placed p(false);
+  PlanRequest request = p.request;
+  request.shards = RankShards{.shards = 2, .ranks = 2, .are_threads = true};
+  request.micro_batches = 2;
+  PlanSubject with_virtual = p.with(kPlenty, kPlenty);
+  with_virtual.places.back().host_reaches = true;
+  Plan leader = make_plan(with_virtual, request);
+  const Plan before = leader;
+  request.shards.rank = 1;
+  const Plan with_gpu = make_plan(p.with(kPlenty, kPlenty), request);
+  const auto reading = [](const Plan& plan) { return bytes_of(plan.host(), MemoryUse::reading); };
+  REQUIRE(reading(with_gpu) > reading(leader));
+  share_reading(leader, with_gpu);
+  CHECK(reading(leader) == reading(with_gpu));
+  const auto theirs = memory_of_rank(with_gpu, false);
+  CHECK(bytes_of(theirs[kHostPlace], MemoryUse::staging) == DeviceMemory::kPinnedBytes);
+  CHECK(bytes_of(theirs[kHostPlace], MemoryUse::reading) == 0);
+  share_reading(leader, before);  // less: nothing changes
+  CHECK(reading(leader) == reading(with_gpu));
 }
 
 TEST_CASE("plan places: of paced places the program takes the same at every start") {

@@ -259,7 +259,8 @@ class PlanMaker {
     const uint64_t bytes = save + save / 4;
     const uint64_t before = reading_bytes(subject_, far_places() > 0);
     add(MemoryUse::saving, "names and digests of a save", bytes - std::min(bytes, before),
-        "derived: master and two moments of trained tensors, a quarter again for holes that saves leave "
+        "derived: master and two moments of trained tensors, a quarter again for holes that saves "
+        "leave "
         "and for a resume, beyond the buffers of reading");
   }
 

@@ -165,7 +165,8 @@ TEST_CASE("plan places: other ranks of the process have ended when the result is
   CHECK(bytes_of(two.host(), MemoryUse::tables) > bytes_of(alone.host(), MemoryUse::tables));
 }
 
-TEST_CASE("plan places: thread ranks have the buffers of the one that reads most, each its staging") {
+TEST_CASE(
+    "plan places: thread ranks have the buffers of the one that reads most, each its staging") {
   const Placed p(false);
   PlanRequest request = p.request;
   request.shards = RankShards{.shards = 2, .ranks = 2, .are_threads = true};

@@ -308,7 +308,7 @@ class PlanMaker {
   bool rotates() const {
     const ParameterTable& table = subject_.table;
     const RankShards& shards = request_.shards;
-    if (shards.ranks > 1) return shards.attention_ranks == 0 && !shards.wire.compresses();
+    if (shards.ranks > 1) return shards.attention_ranks == 0;
     bool host_updates = false, device_computes = false;
     for (BlockId b = 0; b < std::ssize(table.blocks()); ++b) {
       const Block& block = table.block(b);

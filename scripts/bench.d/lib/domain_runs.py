@@ -30,6 +30,12 @@ def words_of(options, work, method, table, ranks=None):
 WIRED = ["--wire", "residual:50", "--wire-threshold", 1]
 
 
+def asked_for(options, modes):
+    """Of modes by name, ep first, those that are to run."""
+    return {name: mode for name, mode in modes.items()
+            if options.modes is None or name in ("ep", *options.modes)}
+
+
 def losses_of(out):
     return [json.loads(line)["loss"] for line in (out / "metrics.jsonl").read_text().splitlines()]
 

@@ -37,7 +37,7 @@ def on_threads(options, work):
                      options.ranks]
             links = ["--rank-links", f"{rate}:{options.latency}"]
             expected, slowest = None, None
-            for name, mode in modes_of(options, method).items():
+            for name, mode in domain_runs.asked_for(options, modes_of(options, method)).items():
                 out = work / f"{method}-{rate}-{name}"
                 plan = json.loads(run_hearth.call(options.hearth, "plan", *words, *mode, *links,
                                                   "--json"))
@@ -83,6 +83,7 @@ def main():
     parser = argparse.ArgumentParser(add_help=False)
     parser.add_argument("--hearth", required=True)
     parser.add_argument("--on", type=places, default=["threads"])
+    parser.add_argument("--modes", type=lambda text: text.split(","))
     parser.add_argument("--ranks", type=int, default=4)
     parser.add_argument("--micro-batches", type=int)
     parser.add_argument("--rates", type=lambda text: text.split(","), default=["4M", "10M", "40M"])

@@ -77,7 +77,7 @@ def sizes_text(plan, name, options):
 def rows(options, work, per_host, rate, words, modes):
     """Runs each mode, ep first; yields what a line prints of it, and the speedups over ep."""
     first = None
-    for name, mode in modes.items():
+    for name, mode in domain_runs.asked_for(options, modes).items():
         plan, fastest, sent, losses = step(options, work, per_host, rate, [*words, *mode])
         first = first or (plan["time_s"], fastest, losses)
         if losses != first[2] and "wired" not in name:

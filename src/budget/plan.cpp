@@ -4,20 +4,20 @@
 #include <numeric>
 
 #include "base/counted.h"
-#include "base/heap_bytes.h"
 #include "base/program_pages.h"
 #include "base/size_text.h"
 #include "base/system.h"
 #include "budget/peak_line.h"
 #include "budget/rank_memory.h"
+#include "budget/run_memory.h"
 #include "budget/schedule_memory.h"
 #include "budget/waiting_inputs.h"
 #include "device/device_memory.h"
 #include "layers/fetched_experts.h"
+#include "model/adapters.h"
 #include "plan/decisions/router_foresight.h"
 #include "plan/loader/slot_plan.h"
 #include "runtime/shared_parameters.h"
-#include "state/state_save.h"
 
 namespace hearth {
 
@@ -40,112 +40,6 @@ std::string parameter_basis(const PlanSubject& subject, const CopyPolicy& policy
                                                       : ", of those of experts";
   return "derived: " + counted(trained, "trained parameter") + ", " + std::to_string(each) +
          " bytes each" + which;
-}
-
-uint64_t reading_bytes(const PlanSubject& subject, bool staged) {
-  return Checkpoint::reading_bytes(subject.table, subject.workers, staged);
-}
-
-bool has_adapters(const PlanSubject& subject) {
-  return subject.table.blocks().back().kind == BlockKind::adapter;
-}
-
-constexpr size_t kSavedComponents = 3;  // master and two moments
-
-/// What a save of several ranks takes more for a trained tensor of this process. Files list what they
-/// have. The manifest of rank 0 has these names in a copy of the lists, as JSON and as text, when the
-/// lists for digests are free.
-uint64_t rank_saving_bytes(const Tensor& t, bool owned, bool is_leader) {
-  const size_t name = text_heap_bytes(t.name.size());
-  const size_t listed = sizeof(std::string) + name;
-  const size_t lists = 2 * (sizeof(StateTensor) + name + heap_bytes(2 * sizeof(int64_t)));
-  const size_t manifest =
-      is_leader
-          ? kSavedComponents * (listed + sizeof(Json) + name + 2 * (t.name.size() + sizeof "\"\","))
-          : 0;
-  return (owned ? kSavedComponents * listed : 0) + manifest - std::min(manifest, lists);
-}
-
-/// What a save takes beside the copies that it reads in place: it runs under the steps, so this is
-/// memory of its own. Rank 0 lists all tensors, another one its own.
-uint64_t saving_bytes(const PlanSubject& subject, const RankShards& shards) {
-  // Before a save, processes move what they own. Measured: what Open MPI keeps of a tensor's messages.
-  constexpr uint64_t kMessage = 512;
-  const bool is_leader = shards.rank == 0;
-  uint64_t bytes = 0;
-  for (const Tensor& t : subject.table.tensors()) {
-    if (!t.trainable) continue;
-    const bool owned = subject.table.block(t.block).owned;
-    const bool here = owned || (shards.are_threads && is_leader);
-    if (here) bytes += save_memory_bytes(t.name.size(), kSavedComponents);
-    if (!owned && is_leader) bytes += save_memory_bytes(t.name.size(), kSavedComponents, true);
-    if (shards.ranks > 1) bytes += rank_saving_bytes(t, here, is_leader);
-    if (shards.ranks > 1 && !shards.are_threads) bytes += is_leader ? kMessage / 2 : kMessage;
-  }
-  return bytes;
-}
-
-/// What the run keeps of each tensor once it has begun: the table of its session, of a rank that is
-/// another thread its plan's, too, digests, and which tensors had a gradient. Rank 0 has a view of what
-/// others own.
-uint64_t table_bytes(const PlanSubject& subject, const RankShards& shards) {
-  constexpr uint64_t kOwners = sizeof(int32_t) + sizeof(std::vector<int32_t>) + heap_bytes(24);
-  constexpr uint64_t kFarView = sizeof(Digest) + sizeof(void*) + heap_bytes(80);
-  const ParameterTable& table = subject.table;
-  const bool is_thread = shards.are_threads && shards.rank > 0;
-  const bool has_roles = shards.rank == 0 && shards.attention_ranks > 0;  // a plan of the other one
-  uint64_t bytes = (is_thread || has_roles ? 2 : 1) * table.memory_bytes();
-  if (shards.ranks > 1) bytes += kOwners * table.blocks().size();
-  for (const Tensor& t : table.tensors()) {
-    bytes += t.trainable ? 2 * sizeof(TensorId) : sizeof(Digest);
-    const bool far = shards.rank == 0 && t.trainable && !table.block(t.block).owned;
-    if (far) bytes += kSavedComponents * kFarView;
-  }
-  return bytes;
-}
-
-/// What writing the result takes. A checkpoint is opened again, and an adapter has the digest of its base.
-/// Of several ranks the first one writes.
-uint64_t result_bytes(const PlanSubject& subject, const RankShards& shards) {
-  if (shards.rank > 0) return 0;
-  const uint64_t buffer = Checkpoint::read_buffer_bytes(1);
-  if (!has_adapters(subject)) return buffer + subject.opening_bytes;
-  uint64_t bytes = buffer;
-  for (const Tensor& t : subject.table.tensors()) {
-    if (t.factor != Factor::none) continue;
-    bytes += sizeof(std::pair<std::string, Digest>) + text_heap_bytes(t.name.size());
-  }
-  return bytes;
-}
-
-/// Runs that need more objects than others.
-struct KindOfRun {
-  uint64_t bytes = 0;
-  const char* name;  // in the basis of the line
-};
-std::vector<KindOfRun> kinds_of(const PlanSubject& subject, const RankShards& shards) {
-  constexpr uint64_t kThread = 1152 << 10, kLeader = 3328 << 10;
-  std::vector<KindOfRun> kinds;
-  if (has_adapters(subject)) kinds.push_back({192 << 10, "adapters"});
-  if (subject.of_model.travel != Travel::never) kinds.push_back({224 << 10, "weights that travel"});
-  if (shards.ranks > 1 && shards.are_threads) {
-    kinds.push_back({kThread * static_cast<uint64_t>(shards.ranks - 1), "other ranks"});
-  } else if (shards.ranks > 1 && shards.rank == 0) {
-    kinds.push_back({kLeader, "messages of other processes"});
-  }
-  return kinds;
-}
-
-/// What a run takes when it reads its weights, which is its fullest moment, besides all other lines:
-/// objects of the run, stacks, and code of libraries that runs for the first time. Measured of tiny
-/// models of four families (docs/benchmarks/plan.md).
-uint64_t running_bytes(const PlanSubject& subject, const RankShards& shards, size_t far_places) {
-  constexpr uint64_t kRun = 960 << 10, kPlace = 144 << 10, kWorker = 16 << 10;
-  constexpr uint64_t kGpu = uint64_t{12} << 20;  // of its library; not measured yet
-  uint64_t bytes = kRun + kPlace * subject.places.size() +
-                   kWorker * static_cast<uint64_t>(subject.workers) + kGpu * far_places;
-  for (const KindOfRun& kind : kinds_of(subject, shards)) bytes += kind.bytes;
-  return bytes;
 }
 
 }  // namespace
@@ -221,7 +115,8 @@ class PlanMaker {
           "measured: index of the rows, order of an epoch, rows held in memory");
     }
     const bool staged = far_places() > 0;
-    add(MemoryUse::reading, "buffers of reading files", reading_bytes(subject_, staged),
+    add(MemoryUse::reading, "buffers of reading files",
+        Checkpoint::reading_bytes(subject_.table, subject_.workers, staged),
         staged ? "derived: 8.389 MB per worker, and what to read"
                : "derived: 4.194 MB per worker, and what to read");
     add(MemoryUse::tables, "tables of tensors", table_bytes(subject_, request_.shards),
@@ -257,7 +152,7 @@ class PlanMaker {
     // Lists that grow leave holes from save to save, and a resume lists the tensors of a saved state.
     // Measured: up to a quarter of a save's own.
     const uint64_t bytes = save + save / 4;
-    const uint64_t before = reading_bytes(subject_, far_places() > 0);
+    const uint64_t before = bytes_of(plan_.places[kHostPlace], MemoryUse::reading);
     add(MemoryUse::saving, "names and digests of a save", bytes - std::min(bytes, before),
         "derived: master and two moments of trained tensors, a quarter again for holes that saves "
         "leave "
@@ -267,15 +162,15 @@ class PlanMaker {
   /// The other ranks of the process have ended when the result is written.
   void add_result(PlaceLines& host) const {
     const uint64_t bytes = result_bytes(subject_, request_.shards);
-    const uint64_t before = reading_bytes(subject_, far_places() > 0) +
-                            bytes_of(host, MemoryUse::saving) + bytes_of(host, MemoryUse::ranks);
+    const uint64_t before = bytes_of(host, MemoryUse::reading) + bytes_of(host, MemoryUse::saving) +
+                            bytes_of(host, MemoryUse::ranks);
     host.lines.push_back(
         {{MemoryUse::result},
          "writing and checking the result",
          bytes - std::min(bytes, before),
-         (has_adapters(subject_)      ? "derived: names and digests of the base"
-          : subject_.process.measured ? "measured: what opening the model took"
-                                      : "not measured: what opening the model takes") +
+         (has_adapters(subject_.table) ? "derived: names and digests of the base"
+          : subject_.process.measured  ? "measured: what opening the model took"
+                                       : "not measured: what opening the model takes") +
              std::string(", beyond what reading and a save take")});
   }
 

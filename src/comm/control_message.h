@@ -5,15 +5,18 @@
 #include <string>
 
 #include "comm/peer_error.h"
+#include "comm/piece_counts.h"
 
 namespace hearth {
 
 /// Sent as it lies in memory: all ranks run one program.
 struct ControlMessage {
-  enum class Kind : uint8_t { beat, goodbye, failure };
+  enum class Kind : uint8_t { beat, goodbye, failure, wait, stall };
   Kind kind = Kind::beat;
-  int32_t rank = 0;  // of a failure: who failed; else the sender
-  // Of a failure.
+  int32_t rank =
+      0;  // of a failure: who failed; of a stall: who waits for the sender; else the sender
+  PieceWait wait;  // of a wait
+  // Of a failure; `at` and `silent_s` also of a stall.
   PeerFault fault = PeerFault::own_error;
   ExitCode code = ExitCode::device;
   CommPoint at;

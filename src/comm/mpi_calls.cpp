@@ -22,7 +22,11 @@ namespace {
 constexpr double kLateSeconds = 1;
 constexpr double kSettleSeconds = 0.3, kTellSeconds = 0.2;
 constexpr double kMeetSeconds = 15;
-constexpr int kTags = 0x7fff;  // the least upper bound that MPI promises
+// Of a message, that MPI has at a time: 4 MiB, more than fast links have on their way.
+constexpr size_t kPiecesUnderWay = 16;
+// Slower links than this are taken for ones that are cut (slowest_piece_s).
+constexpr double kSlowestLink = 1e6;  // bytes/s
+constexpr int kTags = 0x7fff;         // the least upper bound that MPI promises
 
 // A send and its receive have one tag. Differences of step and number show, but for chance.
 int tag_of(const Operation& operation) {
@@ -45,8 +49,8 @@ void poll_for(double seconds, const Done& done) {
 
 }  // namespace
 
-MpiCalls::MpiCalls(const MpiWorldOptions& options, Reports reports)
-    : piece_bytes_(options.piece_bytes), reports_(std::move(reports)) {
+MpiCalls::MpiCalls(const MpiWorldOptions& options, Reports reports, PieceCounts& counts)
+    : piece_bytes_(options.piece_bytes), reports_(std::move(reports)), counts_(counts) {
   HEARTH_CHECK(piece_bytes_ > 0 && piece_bytes_ <= INT_MAX, "mpi: pieces are counted by an int");
   // Of Open MPI, before it starts; a user's value counts. Over TCP it would let the receiver's side ask
   // for large messages, and if it is polled, both directions of a pair take turns
@@ -173,24 +177,59 @@ int64_t MpiCalls::make_group(std::span<const int32_t> ranks) {
   return static_cast<int64_t>(groups_.size()) - 1;
 }
 
-void MpiCalls::add_piece(const std::shared_ptr<MpiOperation>& operation, MPI_Comm comm,
-                         int32_t group_rank, std::byte* memory, size_t bytes, bool receives) {
+double MpiCalls::slowest_piece_s() const {
+  const auto bytes = static_cast<double>(kPiecesUnderWay * piece_bytes_);
+  return static_cast<double>(hosts_.size() - 1) * bytes / kSlowestLink;
+}
+
+void MpiCalls::add_message(int64_t group, const std::shared_ptr<MpiOperation>& operation,
+                           int32_t group_rank, Bytes memory, bool receives) {
+  const int32_t peer = operation->members[static_cast<size_t>(group_rank)];
+  if (peer == rank_) return;
+  Lane& lane = lanes_[{group, peer, receives}];
   Piece piece;
   piece.operation = operation;
-  piece.peer = operation->members[static_cast<size_t>(group_rank)];
+  piece.lane = &lane;
+  piece.group = group;
+  piece.group_rank = group_rank;
+  piece.peer = peer;
   piece.receives = receives;
-  piece.bytes = static_cast<int>(bytes);
   piece.tag = tag_of(operation->operation);
+  size_t begin = 0;
+  do {  // a message without bytes is a piece, too
+    const size_t n = std::min(piece_bytes_, memory.bytes - begin);
+    piece.memory = memory.data + begin;
+    piece.bytes = static_cast<int>(n);
+    ++operation->pieces;
+    lane.waiting.push_back(piece);
+    begin += n;
+  } while (begin < memory.bytes);
+  begin_pieces(lane);
+}
+
+void MpiCalls::begin_pieces(Lane& lane) {
+  while (lane.under_way < kPiecesUnderWay && !lane.waiting.empty()) {
+    ++lane.under_way;
+    begin_piece(std::move(lane.waiting.front()));
+    lane.waiting.pop_front();
+  }
+}
+
+void MpiCalls::begin_piece(Piece piece) {
+  const MPI_Comm comm = groups_[static_cast<size_t>(piece.group)];
   piece.begun_at = steady_seconds();
   MPI_Request request = MPI_REQUEST_NULL;
-  if (receives) {
-    check(MPI_Irecv(memory, piece.bytes, MPI_BYTE, group_rank, MPI_ANY_TAG, comm, &request),
+  if (piece.receives) {
+    check(MPI_Irecv(piece.memory, piece.bytes, MPI_BYTE, piece.group_rank, MPI_ANY_TAG, comm,
+                    &request),
           "MPI_Irecv");
+    counts_.expects(piece.group, piece.peer, piece.operation->operation.point);
   } else {
-    check(MPI_Isend(memory, piece.bytes, MPI_BYTE, group_rank, piece.tag, comm, &request),
-          "MPI_Isend");
+    check(
+        MPI_Isend(piece.memory, piece.bytes, MPI_BYTE, piece.group_rank, piece.tag, comm, &request),
+        "MPI_Isend");
+    counts_.sends(piece.group, piece.peer);
   }
-  ++operation->pieces;
   requests_.push_back(request);
   pieces_.push_back(std::move(piece));
 }
@@ -215,25 +254,12 @@ void MpiCalls::copy_own(MpiOperation& operation, int32_t rank) {
 void MpiCalls::begin(int64_t group, const std::shared_ptr<MpiOperation>& operation) {
   if (is_settled_) return;
   last_point_ = operation->operation.point;
-  const MPI_Comm comm = groups_[static_cast<size_t>(group)];
-  const auto is_own = [&](int32_t r) {
-    return operation->members[static_cast<size_t>(r)] == rank_;
-  };
-  const auto add_all = [&](int32_t r, std::byte* memory, size_t bytes, bool receives) {
-    size_t begin = 0;
-    do {  // a message without bytes is a piece, too
-      const size_t n = std::min(piece_bytes_, bytes - begin);
-      add_piece(operation, comm, r, memory + begin, n, receives);
-      begin += n;
-    } while (begin < bytes);
-  };
   for (const Incoming& message : operation->operation.in) {
-    if (is_own(message.from)) continue;
-    add_all(message.from, message.bytes.data, message.bytes.bytes, true);
+    add_message(group, operation, message.from, message.bytes, true);
   }
   for (const Outgoing& message : operation->operation.out) {
-    if (is_own(message.to)) continue;
-    add_all(message.to, const_cast<std::byte*>(message.bytes.data), message.bytes.bytes, false);
+    std::byte* const memory = const_cast<std::byte*>(message.bytes.data);
+    add_message(group, operation, message.to, {memory, message.bytes.bytes}, false);
   }
   copy_own(*operation, rank_);
   if (operation->pieces == 0) reports_.ended(*operation);
@@ -259,6 +285,11 @@ void MpiCalls::end_piece(const Piece& piece, MPI_Status& status) {
       return mismatch(*piece.operation, fmt::format("the bytes differ: {} sends {}, {} expected",
                                                     peer, bytes, piece.bytes));
     }
+  }
+  if (piece.receives) {
+    counts_.arrived(piece.group, piece.peer);
+  } else {
+    counts_.sent();
   }
   if (--piece.operation->pieces == 0) reports_.ended(*piece.operation);
 }
@@ -292,14 +323,20 @@ bool MpiCalls::progress() {
       end_piece(pieces_[at], status);
     }
   }
+  std::vector<Lane*> with_room;
   size_t kept = 0;
   for (size_t i = 0; i < requests_.size(); ++i) {
-    if (requests_[i] == MPI_REQUEST_NULL) continue;
+    if (requests_[i] == MPI_REQUEST_NULL) {
+      --pieces_[i].lane->under_way;
+      with_room.push_back(pieces_[i].lane);
+      continue;
+    }
     if (kept != i) requests_[kept] = requests_[i], pieces_[kept] = std::move(pieces_[i]);
     ++kept;
   }
   requests_.resize(kept);
   pieces_.resize(kept);
+  for (Lane* const lane : with_room) begin_pieces(*lane);
   return true;
 }
 
@@ -355,6 +392,8 @@ bool MpiCalls::progress_control() {
       case ControlMessage::Kind::failure:
         reports_.failed(failure_in(message, hosts_[static_cast<size_t>(message.rank)]));
         break;
+      case ControlMessage::Kind::wait:
+      case ControlMessage::Kind::stall: break;  // of watchdogs alone
     }
   }
   for (auto send = control_sends_.begin(); send != control_sends_.end();) {
@@ -399,6 +438,7 @@ void MpiCalls::settle() {
   is_quiet_ = done == 0;
   requests_.clear();
   pieces_.clear();
+  lanes_.clear();
 }
 
 void MpiCalls::say_goodbye() {

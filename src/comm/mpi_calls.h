@@ -4,12 +4,15 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "base/hash.h"
@@ -17,6 +20,7 @@
 #include "comm/control_message.h"
 #include "comm/mpi_world.h"
 #include "comm/peer_sockets.h"
+#include "comm/piece_counts.h"
 #include "comm/silence_watch.h"
 
 namespace hearth {
@@ -30,8 +34,10 @@ struct MpiOperation {
 };
 
 /// Messages are pieces, sent and received in the order of their operations. A piece carries a digest
-/// of its operation's label and kind as its tag; the receiver compares it and the size. Failures and
-/// goodbyes travel on a communicator of their own.
+/// of its operation's label and kind as its tag; the receiver compares it and the size. MPI has only
+/// the next few pieces of a long message: Open MPI would first send the beginning of every piece, so
+/// that none ends for a long time, and nobody could see that the message moves. Failures and goodbyes
+/// travel on a communicator of their own.
 class MpiCalls {
  public:
   struct Reports {
@@ -41,8 +47,8 @@ class MpiCalls {
     /// What the run has failed with so far, here.
     std::function<std::optional<PeerFailure>()> failure;
   };
-  /// Initialises MPI. All ranks do.
-  MpiCalls(const MpiWorldOptions& options, Reports reports);
+  /// Initialises MPI. All ranks do. `counts` must outlive this.
+  MpiCalls(const MpiWorldOptions& options, Reports reports, PieceCounts& counts);
 
   int32_t rank() const { return rank_; }
   const std::vector<std::string>& hosts() const { return hosts_; }  // by rank
@@ -57,6 +63,8 @@ class MpiCalls {
   /// All ranks call this once: connections of the watchdog to all others, by rank. If two ranks do not
   /// reach each other, no rank has any, and rank 0 warns.
   std::optional<std::vector<Socket>> connect_peers();
+  /// Seconds in which a piece ends, also where all other ranks send over the slowest link.
+  double slowest_piece_s() const;
   /// World::watch, of ranks without such connections: signs of life travel by MPI.
   void watch(double silence_s);
 
@@ -73,13 +81,23 @@ class MpiCalls {
   void finish();
 
  private:
+  struct Lane;
   struct Piece {
     std::shared_ptr<MpiOperation> operation;
-    int32_t peer = 0;  // of the world
+    Lane* lane = nullptr;
+    int64_t group = 0;
+    int32_t group_rank = 0, peer = 0;  // the other rank, in the group and in the world
     bool receives = false;
+    std::byte* memory = nullptr;
     int bytes = 0;
     int tag = 0;
     double begun_at = 0;  // steady seconds
+  };
+  // Pieces of a group, to or from a rank of it, in their order.
+  using LaneKey = std::tuple<int64_t, int32_t, bool>;  // group, rank of the world, receives
+  struct Lane {
+    size_t under_way = 0;
+    std::deque<Piece> waiting;
   };
   struct ControlSend {
     MPI_Request request = MPI_REQUEST_NULL;
@@ -89,8 +107,11 @@ class MpiCalls {
   void check(int code, const char* call) const;
   template <class T>
   std::vector<T> gather_of(const T& own) const;
-  void add_piece(const std::shared_ptr<MpiOperation>& operation, MPI_Comm comm, int32_t group_rank,
-                 std::byte* memory, size_t bytes, bool receives);
+  void add_message(int64_t group, const std::shared_ptr<MpiOperation>& operation,
+                   int32_t group_rank, Bytes memory, bool receives);
+  /// Hands pieces that wait to MPI, as far as the lane has room.
+  void begin_pieces(Lane& lane);
+  void begin_piece(Piece piece);
   void copy_own(MpiOperation& operation, int32_t rank);
   void end_piece(const Piece& piece, MPI_Status& status);
   void mismatch(const MpiOperation& operation, const std::string& what);
@@ -102,11 +123,13 @@ class MpiCalls {
 
   const size_t piece_bytes_;
   const Reports reports_;
+  PieceCounts& counts_;
   int32_t rank_ = 0;
   std::vector<std::string> hosts_;
   MPI_Comm control_ = MPI_COMM_NULL;
   std::vector<MPI_Comm> groups_;
   std::vector<Digest> asked_;  // by rank: the group that it makes next
+  std::map<LaneKey, Lane> lanes_;
   std::vector<MPI_Request> requests_;
   std::vector<Piece> pieces_;  // of the requests
   std::vector<int> ready_;

@@ -17,8 +17,10 @@ using std::chrono::microseconds;
 
 constexpr double kFarewellSeconds = 1;            // after a failure, for the others' goodbyes
 constexpr std::chrono::seconds kMostFarewell(2);  // then the thread is left alone
-constexpr double kMostSettle = 3;                 // after a failure: then MPI hangs
-constexpr std::chrono::milliseconds kLook(100);   // for that
+// When all have left, for goodbyes by MPI: its network may be gone.
+constexpr double kLastGoodbyes = 10;
+constexpr double kMostSettle = 3;                // after a failure: then MPI hangs
+constexpr std::chrono::milliseconds kLook(100);  // for that
 // Between two polls: short while messages come, longer while none do. New work ends a pause.
 constexpr microseconds kLeastPause(20), kMostPause(500), kIdlePause(2000);
 
@@ -79,6 +81,8 @@ std::unique_ptr<Watchdog> MpiThread::make_watchdog(Shared& shared, MpiCalls& cal
     return shared.last_point;
   };
   reports.in_call_since = [&] { return shared.in_call_since.load(); };
+  reports.pieces = &shared.pieces;
+  reports.least_stall_s = calls.slowest_piece_s();
   return std::make_unique<Watchdog>(calls.rank(), calls.hosts(), std::move(*peers),
                                     std::move(reports));
 }
@@ -97,7 +101,7 @@ void MpiThread::run(const std::shared_ptr<Shared>& shared, const MpiWorldOptions
       const std::lock_guard lock(shared->mutex);
       return shared->failure;
     };
-    MpiCalls calls(options, std::move(reports));
+    MpiCalls calls(options, std::move(reports), shared->pieces);
     shared->in_call_since = steady_seconds();
     std::unique_ptr<Watchdog> watchdog = make_watchdog(*shared, calls);
     {
@@ -130,7 +134,7 @@ void MpiThread::run(const std::shared_ptr<Shared>& shared, const MpiWorldOptions
 
 void MpiThread::serve(Shared& shared, MpiCalls& calls) {
   bool is_told = false, is_leaving = false;
-  Stopwatch since_failure;
+  Stopwatch since_failure, since_others_left;
   microseconds pause = kLeastPause;
   for (;;) {
     shared.in_call_since = steady_seconds();
@@ -142,6 +146,7 @@ void MpiThread::serve(Shared& shared, MpiCalls& calls) {
       failure = shared.failure;
       if (shared.is_leaving && !is_leaving && shared.watchdog) shared.watchdog->say_goodbye();
       is_leaving = shared.is_leaving;
+      if (!shared.watchdog || !shared.watchdog->all_have_left()) since_others_left.restart();
     }
     const bool had_work = !commands.empty();
     for (auto& work : commands) work(calls);
@@ -159,6 +164,7 @@ void MpiThread::serve(Shared& shared, MpiCalls& calls) {
       calls.say_goodbye();
       if (calls.all_have_left()) return;
       if (is_told && since_failure.seconds() > kFarewellSeconds) return;
+      if (since_others_left.seconds() > kLastGoodbyes) return;
     }
     if (moved || had_work) {
       pause = kLeastPause;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "comm/mpi_calls.h"
+#include "comm/piece_counts.h"
 #include "comm/watchdog.h"
 
 namespace hearth {
@@ -61,7 +62,8 @@ class MpiThread {
     int32_t rank = 0;
     std::vector<std::string> hosts;
     std::atomic<double> in_call_since = 0;  // steady seconds: when the thread was last in our code
-    std::unique_ptr<Watchdog> watchdog;     // once begun, if the ranks reach each other by TCP
+    PieceCounts pieces;
+    std::unique_ptr<Watchdog> watchdog;  // once begun, if the ranks reach each other by TCP
     /// Under the mutex.
     bool has_given_up() const;
   };

@@ -46,6 +46,7 @@ std::string PeerFailure::line() const {
     case PeerFault::died: return who + " died, in " + at.text();
     case PeerFault::silent:
       return fmt::format("{} gave no sign of life for {:.3g} s, in {}", who, silent_s, at.text());
+    case PeerFault::cut_off:
     case PeerFault::mismatch: return who + " " + detail;
   }
   return who;

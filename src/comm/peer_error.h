@@ -18,6 +18,7 @@ std::string_view name_of(CommKind kind);
 struct CommLabel {
   int64_t step = 0;
   int32_t number = 0;  // of the step
+  bool operator==(const CommLabel&) const = default;
 };
 
 /// An operation as lines name it: "exchange 12 of step 3".
@@ -25,12 +26,14 @@ struct CommPoint {
   CommKind kind = CommKind::none;
   CommLabel label;
   std::string text() const;
+  bool operator==(const CommPoint&) const = default;
 };
 
 enum class PeerFault : uint8_t {
   own_error,  // the rank failed by itself and said why
   died,       // it left before it had done what others wait for
   silent,     // it gave no sign of life for too long
+  cut_off,    // it gives signs of life, but messages no longer move between it and others
   mismatch,   // ranks do not issue the same operations: a bug
 };
 
@@ -44,8 +47,8 @@ struct PeerFailure {
   PeerFault fault = PeerFault::own_error;
   ExitCode code = ExitCode::device;
   CommPoint at;         // where it was noticed
-  double silent_s = 0;  // of `silent`
-  std::string detail;   // of own errors; of mismatches, what the rank does
+  double silent_s = 0;  // of `silent`; of `cut_off` how long nothing has moved
+  std::string detail;   // of own errors; of mismatches and `cut_off`, what the rank does
   /// The line, as CLI texts give it: "rank 2 (host h) died, in exchange 12 of step 3".
   std::string line() const;
 };

@@ -21,8 +21,10 @@ void SilenceWatch::set_limit(double silence_s, double now) {
   silence_s_ = silence_s;
 }
 
+double SilenceWatch::beat_s() const { return silence_s_ / kBeats; }
+
 bool SilenceWatch::must_beat(double now) {
-  if (!is_on() || now - beat_at_ < silence_s_ / kBeats) return false;
+  if (!is_on() || now - beat_at_ < beat_s()) return false;
   beat_at_ = now;
   return true;
 }

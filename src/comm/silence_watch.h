@@ -15,6 +15,8 @@ class SilenceWatch {
   /// From the first limit on, and from a shorter one, each rank has the whole of it. 0: no limit.
   void set_limit(double silence_s, double now);
   bool is_on() const { return silence_s_ > 0; }
+  /// Seconds between two signs of a rank.
+  double beat_s() const;
   /// Seconds between two looks, such that no beat is late.
   double pause_s() const { return silence_s_ / 16; }
 

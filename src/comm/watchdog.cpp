@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <deque>
@@ -19,6 +20,8 @@
 #include "base/pool.h"
 #include "base/stopwatch.h"
 #include "comm/control_message.h"
+#include "comm/peer_stall.h"
+#include "comm/progress_watch.h"
 #include "comm/silence_watch.h"
 
 namespace hearth {
@@ -65,9 +68,11 @@ class Watchdog::Loop {
         calls_(std::move(calls)),
         peers_(sockets.size()),
         silence_(static_cast<int32_t>(sockets.size())),
+        stalls_(hosts_),
         wake_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
     if (!wake_.is_open()) throw device_error("the watchdog: no eventfd");
     for (size_t r = 0; r < sockets.size(); ++r) peers_[r].socket = std::move(sockets[r]);
+    peers_[static_cast<size_t>(rank_)].has_left = true;  // of the others alone
     thread_ = std::thread([this] { run(); });
   }
   ~Loop() {
@@ -78,6 +83,7 @@ class Watchdog::Loop {
   void watch(double silence_s) {
     change([&] { silence_s_ = silence_s; });
   }
+  bool all_have_left() const { return all_have_left_; }
   void send_to_all(const ControlMessage& message) {
     change([&] { messages_.push_back(message); });
   }
@@ -118,7 +124,12 @@ class Watchdog::Loop {
       silence.swap(silence_s_);
       ends = ends_;
     }
-    if (silence) silence_.set_limit(*silence, steady_seconds());
+    if (silence) {
+      silence_.set_limit(*silence, steady_seconds());
+      progress_.set_beat(silence_.beat_s());
+      stalls_.set_limit(*silence > 0 ? std::max(*silence, calls_.least_stall_s) : 0,
+                        silence_.beat_s());
+    }
     for (const ControlMessage& message : messages) {
       for (Peer& peer : peers_) {
         if (peer.socket.is_open()) peer.add(message);
@@ -173,8 +184,12 @@ class Watchdog::Loop {
       case ControlMessage::Kind::beat: return;
       case ControlMessage::Kind::goodbye:
         peer.has_left = true;
+        all_have_left_ = std::ranges::all_of(peers_, &Peer::has_left);
         silence_.left(rank);
         return;
+      case ControlMessage::Kind::wait: return look_at(rank, message.wait);
+      case ControlMessage::Kind::stall:
+        return note({rank, message.rank, message.silent_s, message.at});
       case ControlMessage::Kind::failure:
         return report(failure_in(message, hosts_[static_cast<size_t>(message.rank)]));
     }
@@ -182,13 +197,7 @@ class Watchdog::Loop {
 
   void look() {
     const double now = steady_seconds();
-    if (silence_.must_beat(now)) {
-      ControlMessage beat;
-      beat.rank = rank_;
-      for (Peer& peer : peers_) {
-        if (peer.socket.is_open() && peer.is_idle()) peer.add(beat);
-      }
-    }
+    if (silence_.must_beat(now)) beat();
     silence_.heard(rank_, calls_.in_call_since() + kCallGrace);
     const auto silent = silence_.look(now);
     if (!silent || has_failed_) return;
@@ -200,6 +209,50 @@ class Watchdog::Loop {
                                    silent->seconds + kCallGrace, failure.at.text());
     }
     report(std::move(failure));
+  }
+
+  void beat() {
+    const bool waits = !mpi_is_in_call();
+    ControlMessage message;
+    message.rank = rank_;
+    for (size_t r = 0; r < peers_.size(); ++r) {
+      Peer& peer = peers_[r];
+      if (!peer.socket.is_open() || !peer.is_idle()) continue;
+      message.kind = ControlMessage::Kind::beat;
+      peer.add(message);
+      if (!waits) continue;
+      message.kind = ControlMessage::Kind::wait;
+      for (const PieceWait& wait : calls_.pieces->waits(static_cast<int32_t>(r))) {
+        message.wait = wait;
+        peer.add(message);
+      }
+    }
+  }
+
+  // Then this rank knows nothing of messages, and `look` notices if MPI never comes back.
+  bool mpi_is_in_call() const {
+    return steady_seconds() - calls_.in_call_since() > silence_.beat_s();
+  }
+
+  void look_at(int32_t rank, const PieceWait& wait) {
+    const bool is_sent =
+        !mpi_is_in_call() && calls_.pieces->has_sent_more(wait.group, rank, wait.arrived);
+    const double stalled_s =
+        progress_.heard(rank, wait, is_sent, calls_.pieces->ended(), steady_seconds());
+    if (!stalls_.must_tell(stalled_s)) return;
+    if (rank_ == 0) return note({rank_, rank, stalled_s, wait.at});
+    ControlMessage message;
+    message.kind = ControlMessage::Kind::stall;
+    message.rank = rank;
+    message.silent_s = stalled_s;
+    message.at = wait.at;
+    if (peers_[0].socket.is_open()) peers_[0].add(message);
+  }
+
+  // Of rank 0.
+  void note(const PeerStall& stall) {
+    auto failure = stalls_.note(stall, steady_seconds());
+    if (failure && !has_failed_) report(std::move(*failure));
   }
 
   PeerFailure failure_of(int32_t rank, PeerFault fault) const {
@@ -223,7 +276,10 @@ class Watchdog::Loop {
   std::vector<Peer> peers_;
   std::vector<pollfd> polled_;
   SilenceWatch silence_;
+  ProgressWatch progress_;
+  StallJudge stalls_;
   bool has_failed_ = false;
+  std::atomic<bool> all_have_left_ = false;  // others read it
 
   std::mutex mutex_;
   std::deque<ControlMessage> messages_;  // to all
@@ -242,6 +298,8 @@ Watchdog::~Watchdog() = default;
 void Watchdog::watch(double silence_s) { loop_->watch(silence_s); }
 
 void Watchdog::tell(const PeerFailure& failure) { loop_->send_to_all(message_of(failure)); }
+
+bool Watchdog::all_have_left() const { return loop_->all_have_left(); }
 
 void Watchdog::say_goodbye() {
   ControlMessage message;

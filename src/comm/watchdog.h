@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "comm/peer_sockets.h"
+#include "comm/piece_counts.h"
 #include "comm/world.h"
 
 namespace hearth {
@@ -20,13 +21,20 @@ struct WatchdogCalls {
   std::function<CommPoint()> point;
   /// Steady seconds since when the thread that calls MPI has been in one call.
   std::function<double()> in_call_since;
+  /// The messages of this rank.
+  const PieceCounts* pieces = nullptr;
+  /// Seconds in which some of them move, however slow the links are.
+  double least_stall_s = 0;
 };
 
 /// A thread of its own sends signs of life to all other ranks, whatever the other threads of the
 /// process do, and waits for theirs. A rank has failed
 ///   - if its connection ends before it has said goodbye (died),
 ///   - if it gives no sign for longer than the limit (silent),
-///   - if it is this one, and MPI has not come back from a call for a little longer than that.
+///   - if it is this one, and MPI has not come back from a call for a little longer than that,
+///   - if it gives signs, but messages between it and others stand still for longer than the limit
+///     (cut off; comm/progress_watch.h). Then rank 0 says which rank the run ends with, so that all
+///     ranks name the same.
 class Watchdog {
  public:
   /// `hosts`, `peers`: by rank; every connection but that of this rank is open.
@@ -44,6 +52,8 @@ class Watchdog {
   void tell(const PeerFailure& failure);
   /// This rank leaves, and its connections may end.
   void say_goodbye();
+  /// Whether all others have said goodbye.
+  bool all_have_left() const;
 
  private:
   class Loop;

@@ -254,15 +254,21 @@ void TrainingRun::end_ranks(const Error& error) {
 }
 
 void TrainingRun::note_rank(const PeerFailure& failure) {
-  const bool silent = failure.fault == PeerFault::silent;
-  if (!silent && failure.fault != PeerFault::died) return;
+  std::string_view why;
+  switch (failure.fault) {
+    case PeerFault::died: why = "died"; break;
+    case PeerFault::silent: why = "silent"; break;
+    case PeerFault::cut_off: why = "cut off"; break;
+    case PeerFault::own_error:
+    case PeerFault::mismatch: return;
+  }
   const CommLabel& label = failure.at.label;
   logs_->journal.event("rank_failed", {{"step", label.step},
                                        {"rank", int64_t{failure.rank}},
                                        {"host", failure.host},
                                        {"collective", std::string(name_of(failure.at.kind)) + " " +
                                                           std::to_string(label.number)},
-                                       {"why", silent ? "silent" : "died"}});
+                                       {"why", std::string(why)}});
 }
 
 void TrainingRun::note_failure(const Error& error) {

@@ -48,7 +48,7 @@ std::vector<std::vector<Socket>> connections(int32_t ranks) {
 /// What one rank reports.
 class WatchedRank {
  public:
-  WatchedRank(int32_t rank, std::vector<Socket> peers) {
+  WatchedRank(int32_t rank, std::vector<Socket> peers, double least_stall_s = 0) {
     std::vector<std::string> hosts;
     for (size_t r = 0; r < peers.size(); ++r) hosts.push_back("h" + std::to_string(r));
     WatchdogCalls calls;
@@ -60,6 +60,8 @@ class WatchedRank {
     calls.in_call_since = [this] {
       return mpi_hangs_since > 0 ? mpi_hangs_since.load() : steady_seconds();
     };
+    calls.pieces = &pieces;
+    calls.least_stall_s = least_stall_s;
     watchdog =
         std::make_unique<Watchdog>(rank, std::move(hosts), std::move(peers), std::move(calls));
   }
@@ -69,6 +71,7 @@ class WatchedRank {
   }
 
   std::atomic<double> mpi_hangs_since = 0;
+  PieceCounts pieces;
 
  private:
   mutable std::mutex mutex_;
@@ -78,11 +81,12 @@ class WatchedRank {
   std::unique_ptr<Watchdog> watchdog;  // ends first
 };
 
-std::vector<std::unique_ptr<WatchedRank>> watched_ranks(int32_t count) {
+std::vector<std::unique_ptr<WatchedRank>> watched_ranks(int32_t count, double least_stall_s = 0) {
   std::vector<std::unique_ptr<WatchedRank>> ranks;
   auto all = connections(count);
   for (int32_t r = 0; r < count; ++r) {
-    ranks.push_back(std::make_unique<WatchedRank>(r, std::move(all[static_cast<size_t>(r)])));
+    ranks.push_back(
+        std::make_unique<WatchedRank>(r, std::move(all[static_cast<size_t>(r)]), least_stall_s));
   }
   return ranks;
 }
@@ -188,7 +192,11 @@ TEST_CASE("silence: eight beats in the limit") {
 TEST_CASE("watchdog: ranks that leave in order are no failure") {
   auto ranks = watched_ranks(4);
   for (auto& rank : ranks) rank->watchdog->watch(60);
-  for (auto& rank : ranks) rank->watchdog->say_goodbye();
+  for (const int r : {0, 1, 2}) ranks[static_cast<size_t>(r)]->watchdog->say_goodbye();
+  REQUIRE(comes([&] { return ranks[3]->watchdog->all_have_left(); }));
+  for (const int r : {0, 1, 2}) CHECK(!ranks[static_cast<size_t>(r)]->watchdog->all_have_left());
+  ranks[3]->watchdog->say_goodbye();
+  REQUIRE(comes([&] { return ranks[0]->watchdog->all_have_left(); }));
   ranks[2]->watchdog.reset();
   ranks[0]->watchdog.reset();
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -243,6 +251,52 @@ TEST_CASE("watchdog: a rank in which MPI hangs says so itself") {
   REQUIRE(comes([&] { return !ranks[1]->line().empty(); }));
   CHECK(ranks[1]->line().starts_with("rank 1 (host h1): MPI has not come back from a call for "));
   CHECK(ranks[0]->line().empty());
+}
+
+/// Each of the two has sent the other a piece, which has not arrived.
+void stall(std::vector<std::unique_ptr<WatchedRank>>& ranks, int32_t a, int32_t b) {
+  for (const auto& [own, other] : {std::pair(a, b), std::pair(b, a)}) {
+    PieceCounts& pieces = ranks[static_cast<size_t>(own)]->pieces;
+    pieces.sends(4, other);
+    pieces.expects(4, other, {CommKind::exchange, {7, 5}});
+  }
+}
+
+TEST_CASE("watchdog: messages that stand still between living ranks are judged by rank 0") {
+  auto ranks = watched_ranks(4);
+  for (int32_t other : {0, 1, 3}) stall(ranks, 2, other);
+  for (auto& rank : ranks) rank->watchdog->watch(0.3);
+  REQUIRE(comes([&] { return !ranks[0]->line().empty(); }));
+  for (const auto& rank : ranks) CHECK((rank == ranks[0] || rank->line().empty()));
+  INFO(ranks[0]->line());
+  CHECK(ranks[0]->line().starts_with(
+      "rank 2 (host h2) has moved no message to or from rank 0 (host h0) and 2 more ranks for 0."));
+  CHECK(ranks[0]->line().find(" s, in exchange 5 of step 7, though all") != std::string::npos);
+}
+
+TEST_CASE(
+    "watchdog: a piece that nobody has sent yet is waited for\\, and a slow link has longer") {
+  auto ranks = watched_ranks(2, 600);  // seconds of the slow link
+  ranks[0]->pieces.expects(4, 1, kPoint);
+  for (auto& rank : ranks) rank->watchdog->watch(0.2);
+  std::this_thread::sleep_for(std::chrono::milliseconds(800));
+  for (const auto& rank : ranks) CHECK(rank->line().empty());
+  stall(ranks, 0, 1);
+  std::this_thread::sleep_for(std::chrono::milliseconds(800));
+  for (const auto& rank : ranks) CHECK(rank->line().empty());
+}
+
+TEST_CASE("watchdog: where MPI hangs\\, no network is blamed") {
+  auto ranks = watched_ranks(2);
+  stall(ranks, 0, 1);
+  ranks[1]->mpi_hangs_since = steady_seconds();
+  for (auto& rank : ranks) rank->watchdog->watch(0.3);
+  for (const Stopwatch time; time.seconds() < 1.2;) {
+    for (const auto& rank : ranks) REQUIRE(rank->line().empty());
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  REQUIRE(comes([&] { return !ranks[1]->line().empty(); }));
+  CHECK(ranks[1]->line().starts_with("rank 1 (host h1): MPI has not come back from a call for "));
 }
 
 TEST_CASE("connections: a stranger is not taken for a rank") {

@@ -4,6 +4,8 @@
 //   fails NAME          one that fails (failing_programs); says how this rank ended, exits with its code
 //   dies                the last rank is killed within an exchange
 //   hangs               MPI never comes back from a call at the last rank
+//   moves COUNT MIB SECONDS LIMIT  exchanges so many messages of so many MiB with each rank, watched with
+//                       this limit; leaves so many seconds later
 #include <mpi.h>
 
 #include <atomic>
@@ -125,6 +127,23 @@ int run_hanging(World& world) {
   return named ? static_cast<int>(end.code) : 99;
 }
 
+int run_moving(World& world, int32_t count, size_t bytes, double seconds, double limit_s) {
+  world.watch(limit_s);
+  const RankEnd end = end_of_rank(world, [&](World& w) {
+    const auto comm = w.everyone();
+    const auto ranks = static_cast<size_t>(w.size());
+    std::vector<std::byte> out(bytes), in(ranks * bytes);
+    const std::vector<ConstBytes> to(ranks, {out.data(), bytes});
+    std::vector<Bytes> from;
+    for (size_t r = 0; r < ranks; ++r) from.push_back({in.data() + r * bytes, bytes});
+    for (int32_t n = 0; n < count; ++n) comm->exchange({1, n}, to, from)->wait();
+    std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+  });
+  std::printf("rank %d ended: %s\n", world.rank(), end.line.c_str());
+  std::fflush(stdout);
+  return static_cast<int>(end.code);
+}
+
 int run_as_rank(int argc, char** argv) {
   const std::string what = argc > 1 ? argv[1] : "";
   MpiWorldOptions options;
@@ -134,6 +153,10 @@ int run_as_rank(int argc, char** argv) {
   if (what == "fails" && argc > 2) return run_failing(*world, argv[2]);
   if (what == "dies") return run_dying(*world);
   if (what == "hangs") return run_hanging(*world);
+  if (what == "moves" && argc > 5) {
+    return run_moving(*world, atoi(argv[2]), static_cast<size_t>(atol(argv[3])) << 20,
+                      atof(argv[4]), atof(argv[5]));
+  }
   return 97;
 }
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs test_comm_mpi on 2, 3 and 4 processes: MPIRUN PROGRAM programs|pieces|failures.
+# Runs test_comm_mpi on 2, 3 and 4 processes: MPIRUN PROGRAM programs|pieces|failures. With `cut`, on
+# hosts of scripts/cluster_lab, where MPI has a network of its own that is cut or slow.
 set -uo pipefail
 mpirun=$1 program=$2 what=$3
 if ! command -v "$mpirun" > /dev/null; then
@@ -27,6 +28,44 @@ expect() {
     failed=1
   fi
 }
+if [ "$what" = cut ]; then
+  lab=$(cd "$(dirname "$0")/../../scripts" && pwd)/cluster_lab
+  # in_lab LINES LINE N OPTION... -- WORD...: sets `code`; so many ranks end, all with this line.
+  in_lab() {
+    local lines=$1 line=$2 said
+    shift 2
+    code=0
+    timeout 90 "$lab" "$@" > "$output" 2>&1 || code=$?
+    echo "$*: code $code"
+    if [ "$code" -eq 77 ] || grep -q "cluster_lab: .* is not installed" "$output"; then
+      echo "skipped: no network namespaces"
+      exit 0
+    fi
+    said=$(sed -n 's/^rank [0-9]* ended: //p' "$output" | sort | uniq -c)
+    if ! grep -qE "^ *$lines $line\$" <<< "$said" || [ "$(wc -l <<< "$said")" -ne 1 ]; then
+      echo "expected: $lines times '$line'"
+      cat "$output"
+      failed=1
+    fi
+  }
+  stands="has moved no message to or from"
+  where="for [0-9.]* s, in exchange [0-9]* of step 1, though all give signs of life; .*"
+  in_lab 2 "rank 1 \(host node1\) $stands rank 0 \(host node0\) $where" 2 --cut-mpi 1@5 -- \
+    "$program" moves 1000000 2 0 1
+  [ "$code" -eq 6 ] || failed=1
+  # With some ranks it may have nothing under way at that moment.
+  cut="rank 2 \(host node2\)" other="rank [013] \(host node[013]\)"
+  in_lab 4 "($cut $stands $other( and [12] more ranks?)?|$other $stands $cut) $where" \
+    4 --cut-mpi 2@5 -- "$program" moves 1000000 2 0 1
+  [ "$code" -eq 6 ] || failed=1
+  # The message takes 27 s, and would begin with 7 s without a piece if MPI had all of it.
+  in_lab 2 "" 2 --rate 10mbit -- "$program" moves 1 32 0 4
+  [ "$code" -eq 0 ] || failed=1
+  # All has been sent. The launcher has no code for ranks that leave without MPI.
+  in_lab 2 "" 2 --cut-mpi 1@5 -- "$program" moves 1 1 8 1
+  [ "$code" -ne 124 ] || failed=1
+  exit "$failed"
+fi
 for n in 2 3 4; do
   case "$what" in
     programs) expect 0 0 "$n" programs ;;

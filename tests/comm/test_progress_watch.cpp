@@ -247,7 +247,8 @@ StallJudge judge() {
 TEST_CASE("stalls: the rank that most of them have in common is named\\, when one reaches the limit") {
   const CommPoint later{CommKind::exchange, {7, 5}};
   StallJudge rank_0 = judge();
-  CHECK(!rank_0.note({1, 3, 7, kPoint}, 96));  // that one moved on
+  CHECK(!rank_0.note({3, 0, 7, kPoint}, 96));  // these moved on
+  CHECK(!rank_0.note({3, 1, 7, kPoint}, 96));
   CHECK(!rank_0.note({0, 2, 7, kPoint}, 100.1));
   CHECK(!rank_0.note({2, 0, 7.5, later}, 100.2));
   CHECK(!rank_0.note({1, 2, 6, later}, 100.3));

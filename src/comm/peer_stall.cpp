@@ -22,8 +22,8 @@ bool StallJudge::must_tell(double seconds) const {
 
 std::optional<PeerFailure> StallJudge::note(const PeerStall& stall, double now) {
   std::erase_if(noted_, [&](const Noted& noted) {
-    const bool is_same = noted.stall.from == stall.from && noted.stall.to == stall.to &&
-                         noted.stall.at == stall.at;
+    const bool is_same =
+        noted.stall.from == stall.from && noted.stall.to == stall.to && noted.stall.at == stall.at;
     return is_same || noted.at < now - kFreshBeats * beat_s_;
   });
   noted_.push_back({stall, now});

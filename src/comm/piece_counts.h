@@ -16,8 +16,8 @@ namespace hearth {
 struct PieceWait {
   int64_t group = 0;
   int64_t arrived = 0;  // pieces of that rank in this group so far
-  int64_t ended = 0;    // pieces that this rank has sent or received so far, of all ranks and groups
-  CommPoint at;         // the operation of the piece
+  int64_t ended = 0;  // pieces that this rank has sent or received so far, of all ranks and groups
+  CommPoint at;       // the operation of the piece
 };
 
 /// Pieces by group and rank of the world. Between two ranks, the pieces of a group match in their

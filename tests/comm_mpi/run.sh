@@ -58,8 +58,8 @@ if [ "$what" = cut ]; then
   in_lab 4 "($cut $stands $other( and [12] more ranks?)?|$other $stands $cut) $where" \
     4 --cut-mpi 2@5 -- "$program" moves 1000000 2 0 1
   [ "$code" -eq 6 ] || failed=1
-  # The message takes 27 s, and would begin with 7 s without a piece if MPI had all of it.
-  in_lab 2 "" 2 --rate 10mbit -- "$program" moves 1 32 0 4
+  # The message takes 54 s, and would begin with 13 s without a piece if MPI had all of it.
+  in_lab 2 "" 2 --rate 10mbit -- "$program" moves 1 64 0 4
   [ "$code" -eq 0 ] || failed=1
   # All has been sent. The launcher has no code for ranks that leave without MPI.
   in_lab 2 "" 2 --cut-mpi 1@5 -- "$program" moves 1 1 8 1

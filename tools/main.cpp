@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/error_format.h"
 #include "base/system.h"
 #include "comm/launch.h"
 #include "commands/command_line.h"
@@ -39,14 +40,26 @@ void report(const RankEnding& ending) {
   for (const std::string& line : ending.lines) std::fprintf(stderr, "hearth: %s\n", line.c_str());
 }
 
-// `launched`: this process as one of several, or null.
-RankEnding run(const std::vector<std::string>& arguments, hearth::LaunchedRanks* launched) {
+// A command that one process runs, where a launcher started several: each would print the same, or
+// write the same files.
+hearth::Error too_many_processes(const std::string& command, const hearth::Launch& launch) {
+  return hearth::usage_error(
+      "{}: runs as one process, but a launcher started {}; start it without mpirun or srun",
+      command, launch.ranks);
+}
+
+// `launched`: this process as one of several that run the command together, or null.
+RankEnding run(const std::vector<std::string>& arguments, const hearth::Launch& launch,
+               hearth::LaunchedRanks* launched) {
   bool is_help = false;  // or the version
   hearth::CommandLine line;
   try {
     line = hearth::parse_command_line(arguments);
     is_help = line.action != hearth::CommandLine::Action::run;
-    if (is_help && launched != nullptr && !launched->leads()) return {};
+    if (is_help && launch.rank > 0) return {};
+    if (!is_help && launch.ranks > 1 && launched == nullptr) {
+      throw too_many_processes(arguments[0], launch);
+    }
     const ExitCode code = hearth::run_command(line, launched);
     hearth::flush_stdout();
     return {code, {}};
@@ -66,22 +79,22 @@ RankEnding run(const std::vector<std::string>& arguments, hearth::LaunchedRanks*
   }
 }
 
-// Whether the processes of a launch run it together. Of others each does the same.
+// Whether the processes of a launch run it together.
 bool is_of_ranks(const std::string& command) {
   return command == "train" || command == "plan" || command == "profile" || command == "doctor";
 }
 
-// One of several processes: what ends all of them, one says.
+// One of several processes: what ends all of them, one reports.
 ExitCode run_launched(const std::vector<std::string>& arguments, const hearth::Launch& launch) {
   const std::string command = arguments.empty() ? "" : arguments[0];
   if (!is_of_ranks(command)) {
-    const RankEnding ending = run(arguments, nullptr);
-    report(ending);
+    const RankEnding ending = run(arguments, launch, nullptr);
+    if (launch.rank == 0) report(ending);
     return ending.code;
   }
   try {
     hearth::LaunchedRanks ranks(launch);
-    const RankEnding ending = run(arguments, &ranks);
+    const RankEnding ending = run(arguments, launch, &ranks);
     const bool failed = ending.code != ExitCode::done && !ranks.has_started();
     const RankEnding joint = failed ? ranks.end_before_start(ending) : ending;
     report(joint);  // before the others leave: the launcher ends all that are left then
@@ -104,7 +117,7 @@ int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
   const hearth::Launch launch = hearth::launch_of_process();
   if (launch.ranks > 1) return static_cast<int>(run_launched(arguments, launch));
-  const RankEnding ending = run(arguments, nullptr);
+  const RankEnding ending = run(arguments, launch, nullptr);
   report(ending);
   return static_cast<int>(ending.code);
 }

@@ -140,7 +140,8 @@ TEST_CASE("progress: groups are apart\\, and so are ranks") {
   ProgressWatch watch;
   watch.set_beat(kBeat);
   for (double now = 0; now <= 9; now += kBeat) {
-    CHECK(watch.heard(1, wait_for(5, 40, 90), false, 0, now) == 0);  // this one waits for other work
+    CHECK(watch.heard(1, wait_for(5, 40, 90), false, 0, now) ==
+          0);  // this one waits for other work
     CHECK(watch.heard(2, wait_for(6, 40, static_cast<int64_t>(now)), true, 0, now) == 0);
     CHECK(watch.heard(1, wait_for(6, 40, 90), true, 0, now) == now);
   }
@@ -244,7 +245,8 @@ StallJudge judge() {
   return judge;
 }
 
-TEST_CASE("stalls: the rank that most of them have in common is named\\, when one reaches the limit") {
+TEST_CASE(
+    "stalls: the rank that most of them have in common is named\\, when one reaches the limit") {
   const CommPoint later{CommKind::exchange, {7, 5}};
   StallJudge rank_0 = judge();
   CHECK(!rank_0.note({3, 0, 7, kPoint}, 96));  // these moved on
@@ -259,9 +261,10 @@ TEST_CASE("stalls: the rank that most of them have in common is named\\, when on
   CHECK(failure->rank == 2);
   CHECK(failure->fault == PeerFault::cut_off);
   CHECK(failure->code == ExitCode::device);
-  CHECK(failure->line() ==
-        "rank 2 (host c) has moved no message to or from rank 0 (host a) and 2 more ranks for 8.5 s, "
-        "in gather 3 of step 7, though all give signs of life; check the network that MPI uses");
+  CHECK(
+      failure->line() ==
+      "rank 2 (host c) has moved no message to or from rank 0 (host a) and 2 more ranks for 8.5 s, "
+      "in gather 3 of step 7, though all give signs of life; check the network that MPI uses");
 }
 
 TEST_CASE("stalls: of two ranks the last") {

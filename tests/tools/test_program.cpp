@@ -81,6 +81,40 @@ TEST_CASE("help, version and usage errors") {
   CHECK_FALSE(std::filesystem::exists(d / "o"));
 }
 
+TEST_CASE("of several processes\\, the first alone refuses a command that one process runs") {
+  hearth::test::TemporaryDirectory d;
+  const auto of_rank = [&](const std::string& rank, const std::string& arguments) {
+    ::setenv("OMPI_COMM_WORLD_RANK", rank.c_str(), 1);
+    ::setenv("OMPI_COMM_WORLD_SIZE", "2", 1);
+    const Result result = hearth_in(d, arguments);
+    ::unsetenv("OMPI_COMM_WORLD_RANK");
+    ::unsetenv("OMPI_COMM_WORLD_SIZE");
+    return result;
+  };
+  for (const std::string command :
+       {"eval --model m --data d", "generate --model m --prompt hi", "inspect m", "verify m",
+        "init --config c.json --out m", "tokenize --model m"}) {
+    INFO(command);
+    const Result first = of_rank("0", command), second = of_rank("1", command);
+    CHECK(first.code == 2);
+    CHECK(first.err ==
+          "hearth: " + command.substr(0, command.find(' ')) +
+              ": runs as one process, but a launcher started 2; start it without mpirun "
+              "or srun\n");
+    CHECK(second.code == 2);
+    CHECK(second.err.empty());
+    CHECK((first.out.empty() && second.out.empty()));
+  }
+  CHECK(!std::filesystem::exists(d / "m"));
+  CHECK(of_rank("0", "eval --help").out.starts_with("hearth eval"));
+  CHECK(of_rank("1", "eval --help").out.empty());
+  CHECK(of_rank("0", "--version").out.starts_with("hearth"));
+  CHECK(of_rank("1", "--version").out.empty());
+  CHECK(of_rank("1", "--version").code == 0);
+  CHECK(is_one_line(of_rank("0", "no-command").err));
+  CHECK(of_rank("1", "no-command").err.empty());
+}
+
 TEST_CASE("a configuration that cannot be read is bad input") {
   hearth::test::TemporaryDirectory d;
   std::ofstream(d / "bad.yaml") << "lr: [1\n";

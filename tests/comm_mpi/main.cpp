@@ -4,8 +4,9 @@
 //   fails NAME          one that fails (failing_programs); says how this rank ended, exits with its code
 //   dies                the last rank is killed within an exchange
 //   hangs               MPI never comes back from a call at the last rank
-//   moves COUNT MIB SECONDS LIMIT  exchanges so many messages of so many MiB with each rank, watched with
-//                       this limit; leaves so many seconds later
+//   moves COUNT MIB SECONDS LIMIT [FILE]  exchanges so many messages of so many MiB with each rank, watched with
+//                       this limit; leaves so many seconds later. Makes the file after the first
+//                       exchange
 #include <mpi.h>
 
 #include <atomic>
@@ -13,6 +14,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <thread>
@@ -127,7 +129,8 @@ int run_hanging(World& world) {
   return named ? static_cast<int>(end.code) : 99;
 }
 
-int run_moving(World& world, int32_t count, size_t bytes, double seconds, double limit_s) {
+int run_moving(World& world, int32_t count, size_t bytes, double seconds, double limit_s,
+               const std::string& file) {
   world.watch(limit_s);
   const RankEnd end = end_of_rank(world, [&](World& w) {
     const auto comm = w.everyone();
@@ -136,7 +139,10 @@ int run_moving(World& world, int32_t count, size_t bytes, double seconds, double
     const std::vector<ConstBytes> to(ranks, {out.data(), bytes});
     std::vector<Bytes> from;
     for (size_t r = 0; r < ranks; ++r) from.push_back({in.data() + r * bytes, bytes});
-    for (int32_t n = 0; n < count; ++n) comm->exchange({1, n}, to, from)->wait();
+    for (int32_t n = 0; n < count; ++n) {
+      comm->exchange({1, n}, to, from)->wait();
+      if (n == 0 && w.rank() == 0 && !file.empty()) std::ofstream(file) << "";
+    }
     std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
   });
   std::printf("rank %d ended: %s\n", world.rank(), end.line.c_str());
@@ -155,7 +161,7 @@ int run_as_rank(int argc, char** argv) {
   if (what == "hangs") return run_hanging(*world);
   if (what == "moves" && argc > 5) {
     return run_moving(*world, atoi(argv[2]), static_cast<size_t>(atol(argv[3])) << 20,
-                      atof(argv[4]), atof(argv[5]));
+                      atof(argv[4]), atof(argv[5]), argc > 6 ? argv[6] : "");
   }
   return 97;
 }

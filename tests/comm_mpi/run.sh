@@ -30,11 +30,14 @@ expect() {
 }
 if [ "$what" = cut ]; then
   lab=$(cd "$(dirname "$0")/../../scripts" && pwd)/cluster_lab
+  begun=$output.begun  # all links of MPI are in use
+  trap 'rm -f "$output" "$begun"' EXIT
   # in_lab LINES LINE N OPTION... -- WORD...: sets `code`; so many ranks end, all with this line.
   in_lab() {
     local lines=$1 line=$2 said
     shift 2
     code=0
+    rm -f "$begun"
     timeout 90 "$lab" "$@" > "$output" 2>&1 || code=$?
     echo "$*: code $code"
     if [ "$code" -eq 77 ] || grep -q "cluster_lab: .* is not installed" "$output"; then
@@ -50,19 +53,19 @@ if [ "$what" = cut ]; then
   }
   stands="has moved no message to or from"
   where="for [0-9.]* s, in exchange [0-9]* of step 1, though all give signs of life; .*"
-  in_lab 2 "rank 1 \(host node1\) $stands rank 0 \(host node0\) $where" 2 --cut-mpi 1@5 -- \
-    "$program" moves 1000000 2 0 1
+  in_lab 2 "rank 1 \(host node1\) $stands rank 0 \(host node0\) $where" 2 --cut-mpi "1@$begun" \
+    -- "$program" moves 1000000 2 0 3 "$begun"
   [ "$code" -eq 6 ] || failed=1
   # With some ranks it may have nothing under way at that moment.
   cut="rank 2 \(host node2\)" other="rank [013] \(host node[013]\)"
   in_lab 4 "($cut $stands $other( and [12] more ranks?)?|$other $stands $cut) $where" \
-    4 --cut-mpi 2@5 -- "$program" moves 1000000 2 0 1
+    4 --cut-mpi "2@$begun" -- "$program" moves 1000000 2 0 3 "$begun"
   [ "$code" -eq 6 ] || failed=1
   # The message takes 54 s, and would begin with 13 s without a piece if MPI had all of it.
   in_lab 2 "" 2 --rate 10mbit -- "$program" moves 1 64 0 4
   [ "$code" -eq 0 ] || failed=1
   # All has been sent. The launcher has no code for ranks that leave without MPI.
-  in_lab 2 "" 2 --cut-mpi 1@5 -- "$program" moves 1 1 8 1
+  in_lab 2 "" 2 --cut-mpi "1@$begun" -- "$program" moves 1 1 8 3 "$begun"
   [ "$code" -ne 124 ] || failed=1
   exit "$failed"
 fi

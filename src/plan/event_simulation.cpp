@@ -16,6 +16,9 @@ constexpr double kNoEvent = std::numeric_limits<double>::infinity();
 // Flows that end so close to each other end together: their times differ by rounding alone.
 constexpr double kTogether = 1e-12;
 
+/// Of a task that waits, by whatever it waits for.
+size_t number_of(int32_t next) { return static_cast<size_t>(next < 0 ? ~next : next); }
+
 }  // namespace
 
 EventSimulation::EventSimulation(std::vector<std::vector<int32_t>> streams,
@@ -39,20 +42,21 @@ EventSimulation::EventSimulation(std::vector<std::vector<int32_t>> streams,
                "simulation: a task is in no stream");
   const auto for_each_wait = [&](auto&& f) {
     for (size_t t = 0; t < n; ++t) {
-      if (previous_[t] >= 0) f(static_cast<size_t>(previous_[t]), t);
-      for (const int32_t before : after_[t]) f(static_cast<size_t>(before), t);
+      const auto task = static_cast<int32_t>(t);
+      if (previous_[t] >= 0) f(static_cast<size_t>(previous_[t]), ~task);
+      for (const int32_t before : after_[t]) f(static_cast<size_t>(before), task);
     }
   };
-  for_each_wait([&](size_t before, size_t) {
+  for_each_wait([&](size_t before, int32_t) {
     HEARTH_CHECK(before < n, "simulation: a task follows one that is not there");
     ++next_begin_[before + 1];
   });
   for (size_t t = 0; t < n; ++t) next_begin_[t + 1] += next_begin_[t];
   next_.resize(static_cast<size_t>(next_begin_[n]));
   std::vector<int32_t> end(next_begin_.begin(), next_begin_.end() - 1);
-  for_each_wait([&](size_t before, size_t task) {
-    next_[static_cast<size_t>(end[before]++)] = static_cast<int32_t>(task);
-    ++waits_[task];
+  for_each_wait([&](size_t before, int32_t next) {
+    next_[static_cast<size_t>(end[before]++)] = next;
+    ++waits_[number_of(next)];
   });
 }
 
@@ -60,13 +64,16 @@ EventSimulation::EventSimulation(std::vector<std::vector<int32_t>> streams,
 class EventSimulation::Run final : public SimulationGuest::Stage {
  public:
   Run(const EventSimulation& simulation, std::span<const TaskLoad> loads,
-      std::span<const double> rates, SimulationGuest* guest)
+      std::span<const double> rates, SimulationGuest* guest, std::span<const uint8_t> idle)
       : simulation_(simulation),
         guest_(guest),
         loads_(loads),
+        idle_(idle),
         rates_(rates),
         shares_(rates),
-        waits_(simulation.waits_) {
+        waits_(simulation.waits_),
+        is_due_(loads.size()),
+        has_ended_(loads.size()) {
     times_.begin.resize(loads.size());
     times_.end.resize(loads.size());
     times_.order.reserve(loads.size());
@@ -75,7 +82,10 @@ class EventSimulation::Run final : public SimulationGuest::Stage {
   EventTimes times() {
     if (guest_ != nullptr) guest_->begin(*this);
     for (size_t t = 0; t < waits_.size(); ++t) {
-      if (waits_[t] == 0) admit(static_cast<int32_t>(t));
+      is_due_[t] = simulation_.previous_[t] < 0;
+      if (is_idle(t) ? waits_[t] == (is_due_[t] ? 0 : 1) : waits_[t] == 0) {
+        admit(static_cast<int32_t>(t));
+      }
     }
     settle();
     for (;;) {
@@ -108,8 +118,14 @@ class EventSimulation::Run final : public SimulationGuest::Stage {
  private:
   using Ending = std::pair<double, int32_t>;  // time, task
 
-  /// All that the task follows has ended.
+  bool is_idle(size_t task) const { return !idle_.empty() && idle_[task] != 0; }
+
+  /// All that the task follows has ended, and unless it is idle, its stream has come to it.
   void admit(int32_t task) {
+    if (is_idle(static_cast<size_t>(task))) {
+      ready_.push_back(task);
+      return;
+    }
     if (guest_ == nullptr || guest_->may_begin(task, *this)) begin(task);
   }
 
@@ -167,18 +183,52 @@ class EventSimulation::Run final : public SimulationGuest::Stage {
         guest_->passed(static_cast<int32_t>(task - loads_.size()), *this);
         continue;
       }
+      if (is_idle(task)) {
+        has_ended_[task] = true;
+        for_next(task, [&](int32_t next) {
+          if (next >= 0) follow(next);
+        });
+        if (is_due_[task]) pass_idle(task);
+        continue;
+      }
       times_.end[task] = now_;
       times_.last = now_;
       ++ended_;
       if (guest_ != nullptr) guest_->ended(static_cast<int32_t>(task), *this);
-      const auto first = static_cast<size_t>(simulation_.next_begin_[task]);
-      const auto past = static_cast<size_t>(simulation_.next_begin_[task + 1]);
-      for (size_t i = first; i < past; ++i) {
-        const int32_t next = simulation_.next_[i];
-        if (--waits_[static_cast<size_t>(next)] == 0) admit(next);
-      }
+      for_next(task, [&](int32_t next) { follow(next); });
     }
     if (changed_) divide();
+  }
+
+  template <class F>
+  void for_next(size_t task, const F& f) const {
+    const auto first = static_cast<size_t>(simulation_.next_begin_[task]);
+    const auto past = static_cast<size_t>(simulation_.next_begin_[task + 1]);
+    for (size_t i = first; i < past; ++i) f(simulation_.next_[i]);
+  }
+
+  /// Something that the task waits for has ended.
+  void follow(int32_t next) {
+    const size_t task = number_of(next);
+    --waits_[task];
+    if (next < 0) is_due_[task] = true;
+    if (!is_idle(task)) {
+      if (waits_[task] == 0) admit(static_cast<int32_t>(task));
+    } else if (next >= 0 && waits_[task] == (is_due_[task] ? 0 : 1)) {
+      admit(static_cast<int32_t>(task));
+    } else if (next < 0 && has_ended_[task]) {
+      pass_idle(task);
+    }
+  }
+
+  /// The stream of an idle task goes on behind it.
+  void pass_idle(size_t task) {
+    times_.begin[task] = times_.end[task] = now_;
+    times_.order.push_back(static_cast<int32_t>(task));
+    ++ended_;
+    for_next(task, [&](int32_t next) {
+      if (next < 0) follow(next);
+    });
   }
 
   /// Flows came or went: what was left passes at new rates from now on.
@@ -202,10 +252,13 @@ class EventSimulation::Run final : public SimulationGuest::Stage {
   const EventSimulation& simulation_;
   SimulationGuest* const guest_;
   const std::span<const TaskLoad> loads_;
+  const std::span<const uint8_t> idle_;
   std::vector<TaskLoad> guest_loads_;  // by ticket
   const std::span<const double> rates_;
   FairShares shares_;
-  std::vector<int32_t> waits_;  // of each task: how many tasks it still waits for
+  std::vector<int32_t> waits_;   // of each task: how many tasks it still waits for
+  std::vector<bool> is_due_;     // whether its stream has come to it
+  std::vector<bool> has_ended_;  // of idle tasks: for those that follow it
   std::priority_queue<Ending, std::vector<Ending>, std::greater<>> alone_;
   std::vector<Flow> flows_;
   std::vector<double> old_;     // rates
@@ -218,9 +271,10 @@ class EventSimulation::Run final : public SimulationGuest::Stage {
 };
 
 EventTimes EventSimulation::run(std::span<const TaskLoad> loads, std::span<const double> rates,
-                                SimulationGuest* guest) const {
+                                SimulationGuest* guest, std::span<const uint8_t> idle) const {
   HEARTH_CHECK(loads.size() == after_.size(), "simulation: a load for each task");
-  return Run(*this, loads, rates, guest).times();
+  HEARTH_CHECK(idle.empty() || idle.size() == after_.size(), "simulation: which tasks are idle");
+  return Run(*this, loads, rates, guest, idle).times();
 }
 
 std::vector<int32_t> EventSimulation::deadlock() const {
@@ -232,8 +286,8 @@ std::vector<int32_t> EventSimulation::deadlock() const {
     const auto task = static_cast<size_t>(ready.back());
     ready.pop_back();
     for (auto i = next_begin_[task]; i < next_begin_[task + 1]; ++i) {
-      const int32_t next = next_[static_cast<size_t>(i)];
-      if (--waits[static_cast<size_t>(next)] == 0) ready.push_back(next);
+      const size_t next = number_of(next_[static_cast<size_t>(i)]);
+      if (--waits[next] == 0) ready.push_back(static_cast<int32_t>(next));
     }
   }
   const auto stuck = [&](int32_t task) { return waits[static_cast<size_t>(task)] > 0; };

@@ -52,6 +52,8 @@ class SimulationGuest {
 };
 
 /// A task begins when the task before it in its stream has ended, and all tasks that it follows.
+/// An idle task has nothing to do: for tasks that follow it, it has ended as soon as all tasks that it
+/// follows have. Its stream passes it in order, in no time.
 /// Tasks in flight share resources by max-min fairness: no task could be faster unless a task that
 /// is no faster became slower. So tasks through one resource share it evenly, and what a task
 /// cannot use because of another resource is left to the others.
@@ -64,9 +66,10 @@ class EventSimulation {
 
   /// `loads`: by task. `rates`: what each resource passes per second; 0: no limit.
   /// std::logic_error if tasks wait for each other; call `deadlock` before where that can be.
-  /// `guest`, if given, takes part.
+  /// `guest`, if given, takes part. `idle`: by task, whether it is idle; empty: none is. Their loads do
+  /// not count, the guest is not asked, and their times are when their stream passed them.
   EventTimes run(std::span<const TaskLoad> loads, std::span<const double> rates,
-                 SimulationGuest* guest = nullptr) const;
+                 SimulationGuest* guest = nullptr, std::span<const uint8_t> idle = {}) const;
 
   /// Tasks that wait for each other in a circle, each for the one after it and the last for the
   /// first. Empty if all tasks can run.
@@ -79,9 +82,11 @@ class EventSimulation {
 
   std::vector<std::vector<int32_t>> streams_;
   std::vector<std::vector<int32_t>> after_;
-  std::vector<int32_t> previous_;           // of each task: the one before it in its stream, or -1
-  std::vector<int32_t> waits_;              // of each task: how many tasks it waits for
-  std::vector<int32_t> next_, next_begin_;  // those that wait for task t: next_[next_begin_[t]...]
+  std::vector<int32_t> previous_;  // of each task: the one before it in its stream, or -1
+  std::vector<int32_t> waits_;     // of each task: how many tasks it waits for
+  /// Those that wait for task t: next_[next_begin_[t]...]. ~u: task u, because it is the next in the
+  /// stream of t.
+  std::vector<int32_t> next_, next_begin_;
 };
 
 }  // namespace hearth

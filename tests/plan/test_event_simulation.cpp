@@ -31,6 +31,32 @@ TEST_CASE("simulation: a task waits for its stream and for what it follows") {
   CHECK(simulation.deadlock().empty());
 }
 
+TEST_CASE("simulation: who follows an idle task does not wait for its stream") {
+  // 1 and 2 stand behind 0 in their stream. 1 follows 4; 2 follows 1; 5 follows 2; 6 follows 0.
+  const EventSimulation simulation({{0, 1, 2, 3}, {4}, {5}, {6}}, {{}, {4}, {1}, {}, {}, {2}, {0}});
+  std::vector<TaskLoad> loads = {{10}, {5}, {5}, {1}, {2}, {3}, {1}};
+  EventTimes times = simulation.run(loads, {});
+  CHECK(times.begin == std::vector<double>{0, 10, 15, 20, 0, 20, 10});
+  CHECK(times.last == 23);
+  const std::vector<uint8_t> idle = {0, 1, 1, 0, 0, 0, 0};
+  times = simulation.run(loads, {}, nullptr, idle);
+  CHECK(times.begin == std::vector<double>{0, 10, 10, 10, 0, 2, 10});
+  CHECK(times.end == std::vector<double>{10, 10, 10, 11, 2, 5, 11});
+  CHECK(times.last == 11);
+  CHECK(times.order.size() == loads.size());
+  // The stream waits for what an idle task follows.
+  loads[4].seconds = 20;
+  times = simulation.run(loads, {}, nullptr, idle);
+  CHECK(times.begin == std::vector<double>{0, 20, 20, 20, 0, 20, 10});
+  CHECK(times.last == 23);
+  // An idle task that follows nothing is no reason to wait.
+  const EventSimulation free({{0, 1}, {2}}, {{}, {}, {1}});
+  times =
+      free.run(std::vector<TaskLoad>{{4}, {9}, {1}}, {}, nullptr, std::vector<uint8_t>{0, 1, 0});
+  CHECK(times.begin == std::vector<double>{0, 4, 0});
+  CHECK(times.last == 4);
+}
+
 TEST_CASE("simulation: tasks without time end when they begin") {
   const EventSimulation simulation({{0, 1, 2}, {3}}, {{}, {3}, {}, {}});
   const EventTimes times = simulation.run(std::vector{alone(0), alone(0), alone(1), alone(3)}, {});

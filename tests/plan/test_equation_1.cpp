@@ -57,6 +57,29 @@ TEST_CASE("equation 1: updates keep the host busy, and the printed form does not
   CHECK(split_by_equation_1(c.get(), EquationForm::corrected).host.empty());
 }
 
+TEST_CASE(
+    "equation 1: the host gets nothing if that makes a pass longer than it makes others shorter") {
+  SplitCase c(8, 2);
+  fill(c);
+  c.host[1] = line(0, 1);
+  c.problem.out = {1, 0};
+  // Host 2 s a token. 5 loads: 14 s and the updates against 100 s.
+  c.passes[0].host_free_s = 85;
+  ExpertSplit split = split_by_equation_1(c.get(), EquationForm::corrected);
+  CHECK(split.device.size() == 5);
+  CHECK(split.predicted_s == Approx(92 + 50).margin(1));
+  // 7 loads: 2 s and the updates against 140 s. But the forward alone ends with the host, after 126 s,
+  // and the backward after 70 s. With all loads it is 80 s each.
+  c.passes[0].host_free_s = 125;
+  split = split_by_equation_1(c.get(), EquationForm::corrected);
+  CHECK(split.host.empty());
+  CHECK(split.predicted_s == Approx(160).margin(1));
+  c.problem.device_experts = 7;  // no room for all
+  split = split_by_equation_1(c.get(), EquationForm::corrected);
+  CHECK(split.host == std::vector<int32_t>{6});
+  CHECK(split.predicted_s == Approx(126 + 70).margin(1));
+}
+
 TEST_CASE("equation 1: what is there costs nothing and stays, if corrected") {
   SplitCase c(8);
   fill(c);
@@ -160,9 +183,29 @@ TEST_CASE("equation 1: no room, no tokens, no time") {
         std::numeric_limits<double>::infinity());
 }
 
+/// Where the equation stops by itself: seconds of the layer. `loaded`: all that it could load, the most
+/// popular first.
+double seconds_at_stop(const SplitProblem& p, const ExpertSplit& all,
+                       std::span<const int32_t> loaded) {
+  ExpertSplit split = all;
+  std::vector<uint8_t> on_device(static_cast<size_t>(p.experts), 1);
+  for (const int32_t e : loaded) {
+    std::erase(split.device, e);
+    split.host.push_back(e);
+    on_device[static_cast<size_t>(e)] = 0;
+  }
+  for (const int32_t e : loaded) {
+    if (ratio_of_equation_1(p, EquationForm::corrected, split) <= 1) break;
+    std::erase(split.host, e);
+    split.device.push_back(e);
+    on_device[static_cast<size_t>(e)] = 1;
+  }
+  return SplitModel(p).seconds(on_device);
+}
+
 TEST_CASE("equation 1: the first number of loads at which R is 1 or less, on random problems") {
   std::mt19937_64 random(8);
-  int on_host = 0, on_device = 0;
+  int on_host = 0, on_device = 0, alone = 0;
   for (int round = 0; round < 3000; ++round) {
     RandomSplitCase c(random, 1 + static_cast<int64_t>(random() % 16));
     c.problem.device_experts = 100;
@@ -187,6 +230,13 @@ TEST_CASE("equation 1: the first number of loads at which R is 1 or less, on ran
       ExpertSplit less = split;
       std::erase(less.device, loaded.back());
       less.host.push_back(loaded.back());
+      if (form == EquationForm::corrected && split.host.empty()) {
+        // The equation loads this one, too; or it stops before, at a split that is no shorter.
+        const bool stopped = ratio_of_equation_1(p, form, less) <= 1;
+        if (stopped) REQUIRE(split.predicted_s <= seconds_at_stop(p, split, loaded));
+        alone += stopped ? 1 : 0;
+        continue;
+      }
       REQUIRE(ratio_of_equation_1(p, form, less) > 1);
       on_host += split.host.empty() ? 0 : 1;
       on_device += 1;
@@ -194,6 +244,7 @@ TEST_CASE("equation 1: the first number of loads at which R is 1 or less, on ran
   }
   CHECK(on_host > 500);
   CHECK(on_device > 1000);
+  CHECK(alone > 50);
 }
 
 }  // namespace

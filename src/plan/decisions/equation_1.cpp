@@ -67,6 +67,19 @@ class Equation1 {
 
 }  // namespace
 
+namespace {
+
+/// Passes follow each other, so the host may cost more in one than it gains in the other: in forward it
+/// also updates weights. Whether the device has room for all experts and is as fast with all of them.
+bool is_better_alone(const SplitModel& model, std::span<const uint8_t> on_device) {
+  const SplitProblem& p = model.problem();
+  if (std::ssize(model.ranking()) > p.device_experts) return false;
+  const std::vector<uint8_t> all(static_cast<size_t>(p.experts), 1);
+  return model.seconds(all) <= model.seconds(on_device);
+}
+
+}  // namespace
+
 ExpertSplit split_by_equation_1(const SplitProblem& problem, EquationForm form) {
   const SplitModel model(problem);
   Equation1 equation(model, form);
@@ -89,6 +102,9 @@ ExpertSplit split_by_equation_1(const SplitProblem& problem, EquationForm form) 
     is_full = room == 0;
     if (is_full) break;
     move(expert);
+  }
+  if (form == EquationForm::corrected && is_better_alone(model, on_device)) {
+    on_device.assign(on_device.size(), 1);
   }
   ExpertSplit split = model.split_of(on_device);
   for (const int32_t expert : split.host) {

@@ -59,6 +59,8 @@ class Dispatch final : public Body {
     if (tokens_of_experts(s) == Value::normed_there) {
       list.push_back(ports::normed_sent(s, Access::read));
       list.push_back(ports::hidden(s, Value::normed_there, Access::write));
+      if (s.decided)
+        list.push_back(ports::split(s, Access::read));  // says whether anybody reads them
     } else if (s.copies_rows()) {
       if (!s.part.all()) {
         add_part_ports(s, list);

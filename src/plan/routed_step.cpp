@@ -82,6 +82,7 @@ void RoutedStep::ask(SplitRule& rule, int64_t experts, const ChoicesOf& choices)
     }
     if (split.divided.any()) split.order.push_back(divided);
     Decision& decision = decisions_[t];
+    decision.host_is_idle = !has_tokens(split, task.place);
     for (const TaskId of : forward_[task.layer]) {
       const Task& reads = schedule_.tasks[static_cast<size_t>(of)];
       if (is_within(reads.rows, task.rows)) decision.made.push_back({of, of_task(of).experts});
@@ -162,6 +163,14 @@ RoutedStep::Divided RoutedStep::divided(const Task& task) const {
                                     [static_cast<size_t>(split.divided.expert)];
   }
   return divided;
+}
+
+bool RoutedStep::has_tokens(const Split& split, Place place) const {
+  for (size_t e = 0; e < split.places.size(); ++e) {
+    if (split.places[e] != place) continue;
+    if (std::ranges::any_of(split.choices, [e](const auto& of) { return of[e] > 0; })) return true;
+  }
+  return false;
 }
 
 double RoutedStep::share(const Task& task) const {

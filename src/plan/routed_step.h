@@ -29,6 +29,7 @@ class RoutedStep {
     std::vector<Foretold>
         made;  // the tasks of its rows in forward, with the experts that they have
     std::vector<Foretold> foretold;  // of later layers, for the same rows
+    bool host_is_idle = false;       // the split gives the host no token
   };
 
   /// If the schedule decides, asks the rule for all splits of the step, in the order of the schedule. The
@@ -75,6 +76,7 @@ class RoutedStep {
   std::vector<Foretold> tasks_of(const ForetoldExperts& experts, const RowRange* rows) const;
 
   double device_share(const Split& split) const;
+  bool has_tokens(const Split& split, Place place) const;
 
   const Schedule& schedule_;
   const ParameterTable& table_;

@@ -86,7 +86,8 @@ void validate_places(const Schedule& s, const Task& task) {
     return s.buffers[static_cast<size_t>(task.uses[use].buffer)];
   };
   if (task.kind == TaskKind::copy) {
-    const std::vector<Value> offsets = sizes_of_copy(task.uses.front().port.value, task.part);
+    std::vector<Value> offsets = sizes_of_copy(task.uses.front().port.value, task.part);
+    if (task.part.all() && s.may_be_idle(task)) offsets.push_back(Value::split);
     bool on_host = task.uses.size() == 2 + offsets.size();
     for (size_t i = 0; on_host && i < offsets.size(); ++i) {
       on_host =

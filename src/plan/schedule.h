@@ -87,7 +87,8 @@ struct Task {
 
 /// Values on the host that a copy of a value reads to know its bytes, behind source and target. Of a part:
 /// the offsets of the layer's experts or of guests' rows, and the split if places divide the experts. Of
-/// columns of a divided expert: which they are.
+/// columns of a divided expert: which they are. Behind them a copy of tokens that may be idle
+/// (Schedule::may_be_idle) has the split.
 std::vector<Value> sizes_of_copy(Value value, const ExpertPart& part);
 
 /// "attention backward layer 3 micro-batch 1", "experts forward layer 3 micro-batches 0 to 3", for
@@ -129,6 +130,19 @@ struct Schedule {
   /// Whether the task computes the experts that a rule gives to its place.
   bool is_decided(const Task& task) const {
     return decides && task.kind == TaskKind::experts && !task.part.all();
+  }
+  /// Whether the task works for the experts that a split gives to a host, and for nothing else. If the
+  /// split gives them no token, it has nothing to do (plan/idle_tasks.h). Of copies: those of rows of such
+  /// a part, and those of tokens that only such tasks read, which have the split among their uses.
+  bool may_be_idle(const Task& task) const {
+    if (!decides || task.part.guests) return false;
+    if (task.kind == TaskKind::copy) {
+      const bool of_part = task.part.all() || is_host(task.part.place);
+      return of_part && task.uses.back().port.value == Value::split;
+    }
+    const bool brings_tokens = task.kind == TaskKind::dispatch && task.phase != Phase::backward;
+    return is_host(task.place) && task.part.place == task.place &&
+           (task.kind == TaskKind::experts || brings_tokens);
   }
 };
 

@@ -8,6 +8,7 @@
 #include "layers/divided.h"
 #include "layers/linear.h"
 #include "plan/addresses.h"
+#include "plan/idle_tasks.h"
 
 namespace hearth {
 
@@ -676,6 +677,39 @@ void ScheduleBuilder::begin_early() {
   }
 }
 
+/// What comes to a host for its part of one split alone need not come if the part has no token: such
+/// copies read the split, too.
+void ScheduleBuilder::let_copies_be_idle() {
+  if (!schedule_.decides) return;
+  const std::map<BufferId, TaskId> decisions = decisions_by_split(schedule_);
+  constexpr BufferId kNone = -1, kSeveral = -2;
+  std::vector<BufferId> splits(schedule_.buffers.size(), kNone);  // of who reads a buffer
+  for (const Task& task : schedule_.tasks) {
+    BufferId split = kSeveral;
+    if (task.kind != TaskKind::copy && schedule_.may_be_idle(task)) {
+      for (const BufferUse& use : task.uses) {
+        if (use.port.value == Value::split && split == kSeveral) split = use.buffer;
+      }
+    }
+    for (size_t i = 0; i < task.uses.size(); ++i) {
+      if (task.kind == TaskKind::copy && i == 1) continue;  // what the copy writes
+      BufferId& of = splits[static_cast<size_t>(task.uses[i].buffer)];
+      const bool same =
+          of == kNone || (of >= 0 && split >= 0 && decisions.at(of) == decisions.at(split));
+      of = same ? split : kSeveral;
+    }
+  }
+  for (Task& task : schedule_.tasks) {
+    if (task.kind != TaskKind::copy || !task.part.all() || task.uses.size() > 2) continue;
+    const BufferId target = task.uses[1].buffer, split = splits[static_cast<size_t>(target)];
+    const Buffer& to = schedule_.buffers[static_cast<size_t>(target)];
+    if (split < 0 || !schedule_.is_host(to.place) || info_of(to.port.value).kept) continue;
+    Port port = schedule_.buffers[static_cast<size_t>(split)].port;
+    port.access = Access::read;
+    task.uses.push_back({split, port, {}});
+  }
+}
+
 void ScheduleBuilder::set_lifetimes() {
   begin_early();
   std::vector<Buffer>& buffers = schedule_.buffers;
@@ -729,6 +763,7 @@ Schedule ScheduleBuilder::finish() {
     const Port port = schedule_.buffers[static_cast<size_t>(from)].port;
     add_copy(from, new_buffer(port, key, BufferClass::flow, host), Phase::forward);
   }
+  let_copies_be_idle();
   set_lifetimes();
   schedule_.arena_bytes = assign_addresses(schedule_.buffers, input_.ops.size());
   validate(schedule_);

@@ -199,6 +199,7 @@ class ScheduleBuilder {
   void add_copy(BufferId from, BufferId to, Phase phase, ExpertPart part = {},
                 int32_t micro_batch = -1);
   void begin_early();
+  void let_copies_be_idle();
   void set_lifetimes();
 
   Place place_of_value(Value value, Place task) const {

@@ -23,7 +23,8 @@ Simulator::Simulator(const Schedule& schedule, std::span<const LinkRates> links,
                      std::vector<std::vector<TaskId>> orders, LoadSimulation* loads)
     : schedule_(schedule),
       orders_(orders.empty() ? order_of_schedule(schedule) : std::move(orders)),
-      loads_(loads) {
+      loads_(loads),
+      idle_(schedule) {
   add_turns();
   if (const std::vector<int32_t> circle = events_->deadlock(); !circle.empty()) {
     std::string names;
@@ -84,6 +85,21 @@ void Simulator::add_links(std::span<const LinkRates> links) {
   }
 }
 
+/// By number in the simulation. Empty: none can be.
+std::vector<uint8_t> Simulator::idle_turns(const RoutedStep* routed) const {
+  std::vector<uint8_t> idle;
+  if (!schedule_.decides) return idle;
+  for (const LoadSimulation::SimulatedTurn& turn : turns_) {
+    const TaskId decision = idle_.decision(turn.task);
+    const RoutedStep::Decision* const made =
+        decision < 0 || routed == nullptr ? nullptr : routed->decision(decision);
+    const bool is_idle =
+        decision >= 0 && (made == nullptr ? idle_.expected(decision) : made->host_is_idle);
+    idle.push_back(is_idle ? 1 : 0);
+  }
+  return idle;
+}
+
 SimulatedStep Simulator::run(std::span<const TaskDemand> demands, const RoutedStep* routed) const {
   HEARTH_CHECK(demands.size() == schedule_.tasks.size(), "simulator: a demand for each task");
   std::vector<TaskLoad> loads = passes_;
@@ -95,7 +111,8 @@ SimulatedStep Simulator::run(std::span<const TaskDemand> demands, const RoutedSt
     loads[n].amount = talks ? demands[task].between_s : demands[task].bytes;
   }
   if (loads_ != nullptr) loads_->begin_step(turns_, device_links_, loads, routed);
-  const EventTimes times = events_->run(loads, rates_, loads_);
+  const std::vector<uint8_t> idle = idle_turns(routed);
+  const EventTimes times = events_->run(loads, rates_, loads_, idle);
 
   SimulatedStep step;
   step.time_s = times.last;
@@ -110,8 +127,9 @@ SimulatedStep Simulator::run(std::span<const TaskDemand> demands, const RoutedSt
     if (turns_[at(number)].turn > 0) continue;
     const TaskId id = turns_[at(number)].task;
     const double begin = times.begin[at(number)], end = times.end[at(id)];
-    step.trace.push_back({id, begin, end, static_cast<uint64_t>(demands[at(id)].bytes), 0,
-                          std::max(0.0, end - begin - worked[at(id)])});
+    const bool is_idle = !idle.empty() && idle[at(id)] != 0;
+    const auto bytes = is_idle ? 0 : static_cast<uint64_t>(demands[at(id)].bytes);
+    step.trace.push_back({id, begin, end, bytes, 0, std::max(0.0, end - begin - worked[at(id)])});
   }
   if (loads_ != nullptr) step.copies = loads_->copies();
 

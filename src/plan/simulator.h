@@ -10,6 +10,7 @@
 
 #include "plan/copy_links.h"
 #include "plan/event_simulation.h"
+#include "plan/idle_tasks.h"
 #include "plan/load_simulation.h"
 #include "plan/schedule.h"
 #include "plan/trace.h"
@@ -52,10 +53,12 @@ class Simulator {
  private:
   void add_turns();
   void add_links(std::span<const LinkRates> links);
+  std::vector<uint8_t> idle_turns(const RoutedStep* routed) const;
 
   const Schedule& schedule_;
   std::vector<std::vector<TaskId>> orders_;
   LoadSimulation* const loads_;
+  const IdleTasks idle_;
   /// By number in the simulation. The last turn of a task has the number of the task, those before it
   /// have numbers behind those of all tasks.
   std::vector<LoadSimulation::SimulatedTurn> turns_;

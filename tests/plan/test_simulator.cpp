@@ -187,6 +187,63 @@ TEST_CASE("simulator: several streams of the host run beside each other") {
   CHECK(hand.use(step).busy.at("cpu") == Approx(5));  // both streams at the same time
 }
 
+/// A host that updates weights while a device waits for the host's part of a layer's experts.
+struct HostPart {
+  HandSchedule hand{1, 2};
+
+  explicit HostPart(int32_t experts) {
+    hand.schedule.decides = true;
+    const BufferId a = hand.compute(1, 2);  // 0
+    hand.compute(0, 1, {hand.copy(a, 0, 0)}, 1);
+    Task& decide = hand.schedule.tasks[2];
+    decide.kind = TaskKind::decide;
+    const BufferUse split = as_split(decide.uses.back());
+    decide.uses.back() = split;
+    hand.compute(0, 10);                           // 3: the update
+    const BufferId tokens = hand.copy(a, 0, 100);  // 4
+    reads(split);
+    const BufferId out = hand.compute(0, 5, {tokens}, 0);  // 5
+    hand.schedule.tasks.back().kind = TaskKind::experts;
+    hand.schedule.tasks.back().part = {kHostPlace, experts};
+    reads(split);
+    const BufferId there = hand.copy(out, 1, 50);  // 6
+    reads(split);
+    hand.compute(1, 1, {there});  // 7
+    hand.compute(0, 1, {}, 0);    // 8
+  }
+  static BufferUse as_split(BufferUse use) {
+    use.port.value = Value::split;
+    return use;
+  }
+  void reads(BufferUse split) {
+    split.port.access = Access::read;
+    hand.schedule.tasks.back().uses.push_back(split);
+  }
+  std::vector<double> begins(double* last) const {
+    const SimulatedStep step = hand.run({{}, {{100, 0}, {100, 0}}});
+    *last = step.time_s;
+    std::vector<double> begins(step.trace.size());
+    for (const TaskTime& time : step.trace) {
+      begins[static_cast<size_t>(time.task)] = time.begin;
+      copied += time.bytes;
+    }
+    return begins;
+  }
+  mutable uint64_t copied = 0;
+};
+
+TEST_CASE("simulator: a device does not wait for an empty part behind the host's updates") {
+  double last = 0;
+  const HostPart some(3), none(0);
+  CHECK(some.begins(&last) == std::vector<double>{0, 2, 2, 0, 3, 10, 15, 15.5, 15});
+  CHECK(last == 16.5);
+  CHECK(some.copied == 150);
+  // Its tokens do not come, and its stream passes it behind the update.
+  CHECK(none.begins(&last) == std::vector<double>{0, 2, 2, 0, 3, 10, 3, 3, 10});
+  CHECK(last == 11);
+  CHECK(none.copied == 0);
+}
+
 TEST_CASE("simulator: orders of issue that wait for each other are refused by the tasks' names") {
   HandSchedule hand(1);
   const BufferId a = hand.compute(0, 1);           // 0

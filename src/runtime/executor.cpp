@@ -8,11 +8,13 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <ranges>
 #include <unordered_map>
 
 #include "base/raised_error.h"
 #include "layers/divided.h"
 #include "layers/split.h"
+#include "plan/idle_tasks.h"
 #include "plan/loader/slot_plan.h"
 #include "runtime/task_times.h"
 
@@ -47,21 +49,25 @@ class ValueIndex {
   std::unordered_map<uint64_t, BufferId> ids_;
 };
 
-/// The tasks of other streams that a task waits for. A stream runs its tasks in order, so only the
-/// latest task of each other stream counts.
-std::vector<std::vector<TaskId>> waits_of(const Schedule& s) {
+/// The tasks that a task waits for, beside what its stream does before it. When a stream has passed a
+/// task, it has passed all before it, so of each stream only the latest counts. But a task that is idle
+/// has ended before its stream passes it: those before it count, too. And since who follows it then waits
+/// for what it follows, it also names the tasks of its own stream.
+std::vector<std::vector<TaskId>> waits_of(const Schedule& s, const IdleTasks& idle) {
   std::vector<std::vector<TaskId>> waits(s.tasks.size());
   if (s.streams.size() < 2) return waits;  // their order is a legal order
   const auto all = dependencies(s);
-  for (size_t t = 0; t < s.tasks.size(); ++t) {
-    std::vector<TaskId> latest(s.streams.size(), -1);
-    for (const TaskId before : all[t]) {
-      const int32_t stream = s.tasks[static_cast<size_t>(before)].stream;
-      if (stream != s.tasks[t].stream) latest[static_cast<size_t>(stream)] = before;
+  std::vector<TaskId> known_by(s.streams.size(), -1);  // the task for which a stream needs no more
+  for (TaskId t = 0; t < std::ssize(s.tasks); ++t) {
+    const auto at = static_cast<size_t>(t);
+    if (idle.decision(t) < 0) known_by[static_cast<size_t>(s.tasks[at].stream)] = t;
+    for (const TaskId before : std::views::reverse(all[at])) {
+      TaskId& known = known_by[static_cast<size_t>(s.tasks[static_cast<size_t>(before)].stream)];
+      if (known == t) continue;
+      waits[at].push_back(before);
+      if (idle.decision(before) < 0) known = t;
     }
-    for (const TaskId before : latest) {
-      if (before >= 0) waits[t].push_back(before);
-    }
+    std::ranges::reverse(waits[at]);
   }
   return waits;
 }
@@ -138,9 +144,12 @@ struct Executor::Impl {
   ExecutorParts parts;
   const Schedule& schedule;
   ValueIndex values;
-  std::vector<std::vector<BoundPort>> ports;   // of each task
-  std::vector<std::vector<TaskId>> waits;      // of each task
-  std::vector<std::unique_ptr<Event>> events;  // of tasks that others wait for
+  std::vector<std::vector<BoundPort>> ports;  // of each task
+  const IdleTasks idle;
+  std::vector<std::vector<TaskId>> waits;        // of each task
+  enum class Idle : uint8_t { no, yes, ended };  // ended: so has all that the task follows
+  std::vector<std::atomic<Idle>> is_idle;        // by task, once its split is decided
+  std::vector<std::unique_ptr<Event>> events;    // of tasks that others wait for
   std::vector<std::vector<TaskId>> by_stream;
   TaskTimes times;
   Pacer pacer;
@@ -152,7 +161,9 @@ struct Executor::Impl {
       : parts(p),
         schedule(s),
         values(s),
-        waits(waits_of(s)),
+        idle(s),
+        waits(waits_of(s, idle)),
+        is_idle(s.tasks.size()),
         events(s.tasks.size()),
         by_stream(s.streams.size()),
         times(s, devices_of(p), p.workspace, p.clock),
@@ -200,11 +211,15 @@ struct Executor::Impl {
             count == 1 ? 0 : static_cast<size_t>(address(task.uses[use + 1].buffer) - first);
         bound.push_back({task.uses[use].port, first, stride});
       }
-      for (const TaskId before : waits[t]) {
-        auto& event = events[static_cast<size_t>(before)];
-        if (!event) event = device_of(s.tasks[static_cast<size_t>(before)]).create_event();
-      }
+      for (const TaskId before : waits[t]) need_event(before);
+      const TaskId decision = idle.decision(static_cast<TaskId>(t));
+      if (decision >= 0) need_event(decision);
     }
+  }
+
+  void need_event(TaskId id) {
+    auto& event = events[static_cast<size_t>(id)];
+    if (!event) event = device_of(schedule.tasks[static_cast<size_t>(id)]).create_event();
   }
 
   std::byte* address(BufferId id) const {
@@ -260,9 +275,74 @@ struct Executor::Impl {
     return {rows(0, at((task.part.place + 1) * (last - first + 1) - 1)), {0, 0}};
   }
 
+  /// When it returns, the split has been made that says whether the task is idle.
+  void know_idle(TaskId id) {
+    const TaskId decision = idle.decision(id);
+    if (decision >= 0) events[static_cast<size_t>(decision)]->synchronize();
+  }
+
+  /// Lets a stream wait for a task. Behind one that is idle, all that it follows has ended when the call
+  /// returns: nothing is recorded that a stream of a device could wait for. `reached`: the same holds of
+  /// any task.
+  void await(TaskId before, Device& device, Stream& stream, bool reached) {
+    Event& earlier = *events[static_cast<size_t>(before)];
+    if (idle.decision(before) >= 0 && !earlier.reached()) {
+      know_idle(before);
+      std::atomic<Idle>& state = is_idle[static_cast<size_t>(before)];
+      if (state == Idle::ended) return;
+      if (state == Idle::yes) {
+        for (const TaskId of : waits[static_cast<size_t>(before)]) {
+          await(of, device, stream, true);
+        }
+        state = Idle::ended;
+        return;
+      }
+    }
+    device.wait(stream, earlier);
+    if (reached) earlier.synchronize();
+  }
+
+  /// Behind a decision: tasks of the host's part are idle if it gives the host no token.
+  void find_idle(TaskId decision) {
+    const std::span<const TaskId> tasks = idle.of(decision);
+    if (tasks.empty() || host_has_tokens(decision)) return;
+    for (const TaskId of : tasks) is_idle[static_cast<size_t>(of)] = Idle::yes;
+  }
+
+  bool host_has_tokens(TaskId decision) const {
+    const BoundPort* const counts = port_of(decision, Value::router_counts);
+    if (counts == nullptr) return true;  // by no rule
+    const BoundPort& split = *port_of(decision, Value::split);
+    const SplitView view(ConstView(split.data, DType::i32, split.port.rows(0), 1),
+                         parts.spec.experts);
+    const auto [begin, end] = view.positions(idle.place(decision));
+    const int32_t segments = schedule.tasks[static_cast<size_t>(decision)].rows.count();
+    for (int32_t s = 0; s < segments; ++s) {
+      const auto* const of =
+          reinterpret_cast<const double*>(counts->data + static_cast<size_t>(s) * counts->stride);
+      for (int32_t i = begin; i < end; ++i) {
+        if (of[view.expert(i)] > 0) return true;
+      }
+    }
+    return false;
+  }
+
+  /// Null: the task has no such value.
+  const BoundPort* port_of(TaskId id, Value value) const {
+    const std::vector<BoundPort>& bound = ports[static_cast<size_t>(id)];
+    const auto found =
+        std::ranges::find(bound, value, [](const BoundPort& b) { return b.port.value; });
+    return found == bound.end() ? nullptr : &*found;
+  }
+
   void run_task(TaskId id, std::span<const BatchShape> batches) {
     const auto index = static_cast<size_t>(id);
     const Task& task = schedule.tasks[index];
+    if (is_idle[index] != Idle::no) {
+      times.begin(id);
+      times.end(id, 0);
+      return;
+    }
     const std::span<const BatchShape> of_task = batches_of(task, batches);
     for (const BatchShape& each : of_task) {
       HEARTH_CHECK(each.tokens <= schedule.tokens, "executor: micro-batch over its bound");
@@ -275,6 +355,7 @@ struct Executor::Impl {
     prepare_homes(task);
     compute(id, of_task);
     foresee(id);
+    find_idle(id);
     times.end(id, 0);
     if (task.kind != TaskKind::update) return;
     for (const auto& of : travelling) {
@@ -478,6 +559,7 @@ bool Executor::run(std::span<const BatchShape> batches, const RunOptions& option
   for (auto& event : impl.events) {
     if (event) event->reset();
   }
+  for (auto& of : impl.is_idle) of = Impl::Idle::no;
   std::optional<Poison> poison;
   if (options.poison) poison.emplace(schedule);
 
@@ -502,13 +584,13 @@ bool Executor::run(std::span<const BatchShape> batches, const RunOptions& option
     Event* event = impl.events[static_cast<size_t>(id)].get();
     try {
       // The host reads how much it carries when it issues it.
-      const bool reads_sizes = (task.kind == TaskKind::copy && task.uses.size() > 2) ||
+      const bool reads_sizes = (task.kind == TaskKind::copy &&
+                                !sizes_of_copy(task.uses[0].port.value, task.part).empty()) ||
                                task.kind == TaskKind::send_rows ||
                                task.kind == TaskKind::return_rows;
+      impl.know_idle(id);
       for (const TaskId before : impl.waits[static_cast<size_t>(id)]) {
-        Event& earlier = *impl.events[static_cast<size_t>(before)];
-        device.wait(stream, earlier);
-        if (reads_sizes) earlier.synchronize();
+        impl.await(before, device, stream, reads_sizes);
       }
       const bool update = task.kind == TaskKind::update || task.kind == TaskKind::give;
       const bool is_due = update && schedule.rotates;

@@ -1,5 +1,8 @@
 #include "plan/idle_tasks.h"
 
+#include <algorithm>
+#include <ranges>
+
 namespace hearth {
 
 std::map<BufferId, TaskId> decisions_by_split(const Schedule& schedule) {
@@ -37,6 +40,25 @@ std::span<const TaskId> IdleTasks::of(TaskId decision) const {
   const auto found = parts_.find(decision);
   if (found == parts_.end()) return {};
   return found->second.tasks;
+}
+
+std::vector<std::vector<TaskId>> IdleTasks::waits(const Schedule& s) const {
+  std::vector<std::vector<TaskId>> waits(s.tasks.size());
+  if (s.streams.size() < 2) return waits;  // their order is a legal order
+  const auto all = dependencies(s);
+  std::vector<TaskId> known_by(s.streams.size(), -1);  // the task for which a stream needs no more
+  for (TaskId t = 0; t < std::ssize(s.tasks); ++t) {
+    const auto at = static_cast<size_t>(t);
+    if (decision(t) < 0) known_by[static_cast<size_t>(s.tasks[at].stream)] = t;
+    for (const TaskId before : std::views::reverse(all[at])) {
+      TaskId& known = known_by[static_cast<size_t>(s.tasks[static_cast<size_t>(before)].stream)];
+      if (known == t) continue;
+      waits[at].push_back(before);
+      if (decision(before) < 0) known = t;
+    }
+    std::ranges::reverse(waits[at]);
+  }
+  return waits;
 }
 
 }  // namespace hearth

@@ -25,6 +25,12 @@ class IdleTasks {
   Place place(TaskId decision) const { return parts_.at(decision).place; }
   /// Whether the plan expects them to be idle.
   bool expected(TaskId decision) const { return parts_.at(decision).experts == 0; }
+  /// By task, the tasks that it waits for, beside what its stream does before it; ascending. When a stream
+  /// has passed a task, it has passed all before it, so of each stream only the latest counts. But a task
+  /// that is idle has ended before its stream passes it: those before it count, too. And since who follows
+  /// it then waits for what it follows, it also names tasks of its own stream. Empty lists, if there is
+  /// one stream.
+  std::vector<std::vector<TaskId>> waits(const Schedule& schedule) const;
 
  private:
   struct Part {

@@ -8,7 +8,6 @@
 #include <map>
 #include <mutex>
 #include <optional>
-#include <ranges>
 #include <unordered_map>
 
 #include "base/raised_error.h"
@@ -48,29 +47,6 @@ class ValueIndex {
   }
   std::unordered_map<uint64_t, BufferId> ids_;
 };
-
-/// The tasks that a task waits for, beside what its stream does before it. When a stream has passed a
-/// task, it has passed all before it, so of each stream only the latest counts. But a task that is idle
-/// has ended before its stream passes it: those before it count, too. And since who follows it then waits
-/// for what it follows, it also names the tasks of its own stream.
-std::vector<std::vector<TaskId>> waits_of(const Schedule& s, const IdleTasks& idle) {
-  std::vector<std::vector<TaskId>> waits(s.tasks.size());
-  if (s.streams.size() < 2) return waits;  // their order is a legal order
-  const auto all = dependencies(s);
-  std::vector<TaskId> known_by(s.streams.size(), -1);  // the task for which a stream needs no more
-  for (TaskId t = 0; t < std::ssize(s.tasks); ++t) {
-    const auto at = static_cast<size_t>(t);
-    if (idle.decision(t) < 0) known_by[static_cast<size_t>(s.tasks[at].stream)] = t;
-    for (const TaskId before : std::views::reverse(all[at])) {
-      TaskId& known = known_by[static_cast<size_t>(s.tasks[static_cast<size_t>(before)].stream)];
-      if (known == t) continue;
-      waits[at].push_back(before);
-      if (idle.decision(before) < 0) known = t;
-    }
-    std::ranges::reverse(waits[at]);
-  }
-  return waits;
-}
 
 std::vector<Device*> devices_of(const ExecutorParts& parts) {
   std::vector<Device*> devices;
@@ -162,7 +138,7 @@ struct Executor::Impl {
         schedule(s),
         values(s),
         idle(s),
-        waits(waits_of(s, idle)),
+        waits(idle.waits(s)),
         is_idle(s.tasks.size()),
         events(s.tasks.size()),
         by_stream(s.streams.size()),

@@ -23,7 +23,8 @@ const std::vector<Stage> kStages = {{1, -1, 0}, {2, 1, 1}, {1, 2, 2}, {2, 3, 9}}
 /// Gives a layer's experts to its device, all of them with a chance, else each with one half.
 class OftenWhole final : public SplitRule {
  public:
-  OftenWhole(double chance, uint64_t seed) : chance_(chance), random_(seed, RandomSite::shuffle, 3) {}
+  OftenWhole(double chance, uint64_t seed)
+      : chance_(chance), random_(seed, RandomSite::shuffle, 3) {}
 
   void divide(int32_t layer, std::span<const double> tokens, std::span<Place> places) override {
     const auto stage = std::ranges::find_if(
@@ -90,7 +91,8 @@ Stand first_stand(const Schedule& list) {
     if (at_host && task.kind == TaskKind::update && task.layer > 1 && update == nullptr) {
       update = &task;
     }
-    if (update == nullptr || task.kind != TaskKind::experts || task.stream != update->stream) continue;
+    if (update == nullptr || task.kind != TaskKind::experts || task.stream != update->stream)
+      continue;
     if (task.layer == 0 && idle.decision(t) >= 0) return {update->layer, task.rows.begin + 1};
   }
   return {};

@@ -560,8 +560,8 @@ bool Executor::run(std::span<const BatchShape> batches, const RunOptions& option
     Event* event = impl.events[static_cast<size_t>(id)].get();
     try {
       // The host reads how much it carries when it issues it.
-      const bool reads_sizes = (task.kind == TaskKind::copy &&
-                                !sizes_of_copy(task.uses[0].port.value, task.part).empty()) ||
+      const bool reads_sizes = (task.kind == TaskKind::copy && task.uses.size() > 2 &&
+                                !(task.part.all() && schedule.may_be_idle(task))) ||
                                task.kind == TaskKind::send_rows ||
                                task.kind == TaskKind::return_rows;
       impl.know_idle(id);

@@ -141,11 +141,13 @@ std::vector<TensorId> norm_tensors(const ParameterTable& table, Place place, Tas
   for (const Tensor& t : table.tensors()) all += is_here(t) ? t.size() : 0;
   std::vector<TensorId> tensors;
   BlockId block = -1;  // blocks are not cut
-  int64_t number = 0;
+  int64_t number = 0;  // without gaps, however large a block is
   for (TensorId id = 0; id < std::ssize(table.tensors()); ++id) {
     const Tensor& t = table.tensor(id);
     if (!is_here(t)) continue;
-    if (std::exchange(block, t.block) != t.block) number = before * share.count / all;
+    if (std::exchange(block, t.block) != t.block) {
+      number = std::min(number + 1, before * share.count / all);
+    }
     if (number == share.number) tensors.push_back(id);
     before += t.size();
   }

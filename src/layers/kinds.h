@@ -79,6 +79,7 @@ std::vector<BlockId> numbers_of(std::span<const BlockUse> uses);
 /// layer is 0, so that the number of a norm task is the offset of its norms.
 std::vector<Port> norm_ports(const TaskShape& s, Access access);
 /// The trained tensors of a place that a norm task sums: neighbours, with about equally many elements.
+/// The last shares may have none.
 std::vector<TensorId> norm_tensors(const ParameterTable& table, Place place, TaskShare share);
 /// Where a walk over the norms of a place is.
 struct NextNorm {

@@ -58,6 +58,10 @@ void compare_random_cuts(uint64_t first, uint64_t last, int orders) {
 TEST_CASE("parts: random stages and parts, any legal order, give the bits of one place") {
   compare_random_cuts(1, 12, 2);
 }
+TEST_CASE("parts: a block may be larger than several lanes' shares of the norm") {
+  compare_random_cuts(22, 22, 1);
+  compare_random_cuts(35, 35, 1);
+}
 TEST_CASE("parts: many random stages and parts", "[.long]") { compare_random_cuts(13, 200, 4); }
 
 /// Whether some legal order of the changed list gives other bits, or is refused.

@@ -65,10 +65,6 @@ class Equation1 {
   std::vector<uint8_t> moved_;  // by expert
 };
 
-}  // namespace
-
-namespace {
-
 /// Passes follow each other, so the host may cost more in one than it gains in the other: in forward it
 /// also updates weights. Whether the device has room for all experts and is as fast with all of them.
 bool is_better_alone(const SplitModel& model, std::span<const uint8_t> on_device) {

@@ -63,7 +63,7 @@ class MpiCalls {
   /// All ranks call this once: connections of the watchdog to all others, by rank. If two ranks do not
   /// reach each other, no rank has any, and rank 0 warns.
   std::optional<std::vector<Socket>> connect_peers();
-  /// Seconds in which a piece ends, also where all other ranks send over the slowest link.
+  /// Seconds in which a piece ends, also where all other ranks send over the slowest link, of one group.
   double slowest_piece_s() const;
   /// World::watch, of ranks without such connections: signs of life travel by MPI.
   void watch(double silence_s);

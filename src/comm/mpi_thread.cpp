@@ -134,7 +134,7 @@ void MpiThread::run(const std::shared_ptr<Shared>& shared, const MpiWorldOptions
 
 void MpiThread::serve(Shared& shared, MpiCalls& calls) {
   bool is_told = false, is_leaving = false;
-  Stopwatch since_failure, since_others_left;
+  Stopwatch since_failure, since_all_leave;
   microseconds pause = kLeastPause;
   for (;;) {
     shared.in_call_since = steady_seconds();
@@ -146,7 +146,9 @@ void MpiThread::serve(Shared& shared, MpiCalls& calls) {
       failure = shared.failure;
       if (shared.is_leaving && !is_leaving && shared.watchdog) shared.watchdog->say_goodbye();
       is_leaving = shared.is_leaving;
-      if (!shared.watchdog || !shared.watchdog->all_have_left()) since_others_left.restart();
+      const bool all_leave =
+          is_leaving && shared.watchdog != nullptr && shared.watchdog->all_have_left();
+      if (!all_leave) since_all_leave.restart();
     }
     const bool had_work = !commands.empty();
     for (auto& work : commands) work(calls);
@@ -164,7 +166,7 @@ void MpiThread::serve(Shared& shared, MpiCalls& calls) {
       calls.say_goodbye();
       if (calls.all_have_left()) return;
       if (is_told && since_failure.seconds() > kFarewellSeconds) return;
-      if (since_others_left.seconds() > kLastGoodbyes) return;
+      if (since_all_leave.seconds() > kLastGoodbyes) return;
     }
     if (moved || had_work) {
       pause = kLeastPause;

@@ -1,7 +1,6 @@
 #include "plan/idle_tasks.h"
 
 #include <algorithm>
-#include <ranges>
 
 namespace hearth {
 
@@ -50,7 +49,8 @@ std::vector<std::vector<TaskId>> IdleTasks::waits(const Schedule& s) const {
   for (TaskId t = 0; t < std::ssize(s.tasks); ++t) {
     const auto at = static_cast<size_t>(t);
     if (decision(t) < 0) known_by[static_cast<size_t>(s.tasks[at].stream)] = t;
-    for (const TaskId before : std::views::reverse(all[at])) {
+    for (auto i = all[at].rbegin(); i != all[at].rend(); ++i) {
+      const TaskId before = *i;
       TaskId& known = known_by[static_cast<size_t>(s.tasks[static_cast<size_t>(before)].stream)];
       if (known == t) continue;
       waits[at].push_back(before);

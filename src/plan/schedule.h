@@ -138,11 +138,13 @@ struct Schedule {
     if (!decides || task.part.guests) return false;
     if (task.kind == TaskKind::copy) {
       const bool of_part = task.part.all() || is_host(task.part.place);
-      return of_part && task.uses.back().port.value == Value::split;
+      return of_part && task.uses.size() > 2 && task.uses.back().port.value == Value::split;
     }
     const bool brings_tokens = task.kind == TaskKind::dispatch && task.phase != Phase::backward;
+    const auto is_split = [](const BufferUse& use) { return use.port.value == Value::split; };
     return is_host(task.place) && task.part.place == task.place &&
-           (task.kind == TaskKind::experts || brings_tokens);
+           (task.kind == TaskKind::experts || brings_tokens) &&
+           std::any_of(task.uses.begin(), task.uses.end(), is_split);
   }
 };
 

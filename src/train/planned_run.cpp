@@ -279,8 +279,10 @@ void PlannedRun::plan_others(RankMachines& machines, Planning planning) {
     if (!with) return others.clear();
     others.push_back(placed_for_rank(trained_by(config, with, experts, sample), request,
                                      *model.plan.train, rank, before));
-    if (threads) share_reading(model.plan, others.back().plan);
     memory.push_back(memory_of_rank(others.back().plan, !threads));
+  }
+  for (const PlacedModel& of : others) {
+    if (threads) share_reading(model.plan, of.plan);
   }
   take_rank_memory(model.plan, std::move(memory));
 }

@@ -4,9 +4,10 @@
 //   fails NAME          one that fails (failing_programs); says how this rank ended, exits with its code
 //   dies                the last rank is killed within an exchange
 //   hangs               MPI never comes back from a call at the last rank
-//   moves COUNT MIB SECONDS LIMIT [FILE]  exchanges so many messages of so many MiB with each rank, watched with
-//                       this limit; leaves so many seconds later. Makes the file after the first
-//                       exchange
+//   late SECONDS        rank 0 leaves so long after the others
+//   moves COUNT MIB SECONDS LIMIT [FILE]  exchanges so many messages of so many MiB with each rank,
+//                       watched with this limit; leaves so many seconds later. Makes the file after
+//                       the first exchange
 #include <mpi.h>
 
 #include <atomic>
@@ -150,6 +151,16 @@ int run_moving(World& world, int32_t count, size_t bytes, double seconds, double
   return static_cast<int>(end.code);
 }
 
+int run_late(World& world, double seconds) {
+  world.watch(20);
+  const RankEnd end = end_of_rank(world, [seconds](World& w) {
+    if (w.rank() == 0) std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+  });
+  std::printf("rank %d ended: %s\n", world.rank(), end.line.c_str());
+  std::fflush(stdout);
+  return static_cast<int>(end.code);
+}
+
 int run_as_rank(int argc, char** argv) {
   const std::string what = argc > 1 ? argv[1] : "";
   MpiWorldOptions options;
@@ -159,6 +170,7 @@ int run_as_rank(int argc, char** argv) {
   if (what == "fails" && argc > 2) return run_failing(*world, argv[2]);
   if (what == "dies") return run_dying(*world);
   if (what == "hangs") return run_hanging(*world);
+  if (what == "late" && argc > 2) return run_late(*world, atof(argv[2]));
   if (what == "moves" && argc > 5) {
     return run_moving(*world, atoi(argv[2]), static_cast<size_t>(atol(argv[3])) << 20,
                       atof(argv[4]), atof(argv[5]), argc > 6 ? argv[6] : "");

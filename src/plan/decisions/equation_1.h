@@ -16,8 +16,9 @@ enum class EquationForm : uint8_t {
   /// Loads count what is not there yet. What is here or coming is on the device, whatever its
   /// popularity. CPU time is what the host's calls take (SplitProblem::host_calls): if it computes
   /// each micro-batch by itself, it reads an expert's weights for each. A pass that sends gradients
-  /// home counts the slower direction of the link. Of several passes the times are added. If the layer
-  /// takes no longer with all experts on the device (SplitModel), they all are there.
+  /// home counts the slower direction of the link. Of several passes the times are added. If the device
+  /// has room for all experts with tokens and the layer takes no longer that way (SplitModel), they all are
+  /// there.
   corrected,
   /// As in the paper: all loads count whatever is there, and CPU time is that of all tokens at once.
   /// No gradients.

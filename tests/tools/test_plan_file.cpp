@@ -53,7 +53,7 @@ TEST_CASE("--plan: the printed plan is run, or refused by the field that differs
     write(w.d / "p.json", other.replace(at, from.size(), to));
   };
   // What opening the model took is a part of the allowance at some starts.
-  change("\"basis\": \"policy: 262.1 kB", "\"basis\": \"policy; measured: 262.1 kB");
+  change("\"basis\": \"policy: ", "\"basis\": \"policy; measured: ");
   CHECK(w.run(w.train("again", with)).exit_code == 0);
   change("\"workers\": 2", "\"workers\": 1");
   CHECK(refused({}, 2, "workers: the plan has '1'"));

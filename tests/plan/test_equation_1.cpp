@@ -218,8 +218,8 @@ TEST_CASE("equation 1: the first number of loads at which R is 1 or less, on ran
       for (const int32_t e : split.device) {
         if (form == EquationForm::printed || !model.is_given(e)) loaded.push_back(e);
       }
-      std::stable_sort(loaded.begin(), loaded.end(),
-                       [&](int32_t a, int32_t b) { return model.tokens(a) > model.tokens(b); });
+      const auto rank = [&](int32_t e) { return std::ranges::find(model.ranking(), e); };
+      std::ranges::sort(loaded, {}, rank);  // of equals as the equation takes them
       for (const int32_t e : split.host) {
         if (!loaded.empty()) REQUIRE(model.tokens(loaded.back()) >= model.tokens(e));
         if (form == EquationForm::corrected) REQUIRE_FALSE(model.is_given(e));

@@ -10,10 +10,12 @@ namespace hearth {
 
 namespace {
 
-MemoryLine* line_of_ranks(PlaceLines& host) {
-  const auto line = std::ranges::find_if(
-      host.lines, [](const MemoryLine& of) { return of.id.use == MemoryUse::ranks; });
-  return line == host.lines.end() ? nullptr : &*line;
+/// The first line of a use; null: there is none.
+template <class Lines>
+auto* line_of(Lines& lines, MemoryUse use) {
+  const auto line =
+      std::ranges::find_if(lines, [use](const MemoryLine& of) { return of.id.use == use; });
+  return line == lines.end() ? nullptr : &*line;
 }
 
 }  // namespace
@@ -34,20 +36,15 @@ std::vector<PlaceLines> memory_of_rank(const Plan& plan, bool is_process) {
 }
 
 void share_reading(Plan& plan, const Plan& other) {
-  const auto line_of = [](auto& of) {
-    auto& lines = of.places[kHostPlace].lines;
-    return std::ranges::find_if(
-        lines, [](const MemoryLine& line) { return line.id.use == MemoryUse::reading; });
-  };
-  const auto line = line_of(plan);
-  const auto theirs = line_of(other);
+  auto* const line = line_of(plan.places[kHostPlace].lines, MemoryUse::reading);
+  const auto* const theirs = line_of(other.places[kHostPlace].lines, MemoryUse::reading);
   if (theirs->bytes > line->bytes) *line = *theirs;
 }
 
 void take_rank_memory(Plan& plan, std::vector<std::vector<PlaceLines>> others) {
   plan.others = std::move(others);
   PlaceLines& host = plan.places[kHostPlace];
-  MemoryLine* const ranks = line_of_ranks(host);
+  MemoryLine* const ranks = line_of(host.lines, MemoryUse::ranks);
   if (ranks == nullptr) return;
   const uint64_t before = bytes_of(host, MemoryUse::opening) > 0 ? host.peak : 0;
   ranks->bytes = 0;
@@ -70,7 +67,7 @@ std::vector<PlaceLines> memory_by_rank(const Plan& plan, std::vector<PlaceLines>
                                        const std::vector<uint64_t>& measured) {
   if (plan.shards.ranks == 1) return of_leader;
   PlaceLines& host = of_leader[kHostPlace];
-  if (const MemoryLine* const ranks = line_of_ranks(host); ranks != nullptr) {
+  if (const MemoryLine* const ranks = line_of(host.lines, MemoryUse::ranks); ranks != nullptr) {
     host.peak -= std::min(host.peak, ranks->bytes);
     if (host.measured_peak && ranks->measured) {
       *host.measured_peak -= std::min(*host.measured_peak, *ranks->measured);

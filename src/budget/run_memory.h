@@ -1,5 +1,5 @@
 // What a run takes of the host besides parameters, activations and scratch: its tables, saves, result and
-// own objects. Each is what that one thing takes; the plan adds up what is there at the same time
+// own objects. Each counts one of these alone. The plan adds up those that exist at the same time
 // (docs/planning.md, "Memory").
 #pragma once
 

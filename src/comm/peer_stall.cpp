@@ -32,7 +32,7 @@ std::optional<PeerFailure> StallJudge::note(const PeerStall& stall, double now) 
 }
 
 PeerFailure StallJudge::failure() const {
-  std::vector<std::set<int32_t>> others(hosts_.size());  // by rank: those that it has a stall with
+  std::vector<std::set<int32_t>> others(hosts_.size());  // by rank: the other ranks of its stalls
   for (const auto& [stall, at] : noted_) {
     others[static_cast<size_t>(stall.from)].insert(stall.to);
     others[static_cast<size_t>(stall.to)].insert(stall.from);

@@ -19,8 +19,8 @@ struct PeerStall {
 
 /// Rank 0 judges the stalls of all ranks, so that all end with the same line. A rank that is cut off
 /// stalls with all others, but they do not notice at the same time: some still have messages for each
-/// other. So ranks tell a stall with each beat, from half of the limit on. When the first one reaches the limit, the rank is named
-/// that most stalls have in common; of several the last.
+/// other. So ranks tell a stall with each beat, from half of the limit on. When the first one reaches
+/// the limit, the rank is named that most stalls have in common; of several the last.
 class StallJudge {
  public:
   /// `hosts`: by rank.

@@ -258,7 +258,7 @@ class EventSimulation::Run final : public SimulationGuest::Stage {
   FairShares shares_;
   std::vector<int32_t> waits_;   // of each task: how many tasks it still waits for
   std::vector<bool> is_due_;     // whether its stream has come to it
-  std::vector<bool> has_ended_;  // of idle tasks: for those that follow it
+  std::vector<bool> has_ended_;  // of idle tasks: whether followers may begin
   std::priority_queue<Ending, std::vector<Ending>, std::greater<>> alone_;
   std::vector<Flow> flows_;
   std::vector<double> old_;     // rates

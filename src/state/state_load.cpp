@@ -209,7 +209,7 @@ class ComponentLoad {
         others_(others),
         files_(open_component(directory, component, parts, others)) {}
 
-  /// Lists of the files' tensors are free afterwards: they are as long as those that the check makes.
+  /// Then closes the files, which frees their lists of tensors before the check makes lists as long.
   void fill() {
     each([&](LoadedFile& loaded) {
       if (loaded.file) fill_views(loaded, others_);

@@ -281,8 +281,8 @@ void PlannedRun::plan_others(RankMachines& machines, Planning planning) {
                                      *model.plan.train, rank, before));
     memory.push_back(memory_of_rank(others.back().plan, !threads));
   }
-  for (const PlacedModel& of : others) {
-    if (threads) share_reading(model.plan, of.plan);
+  if (threads) {
+    for (const PlacedModel& of : others) share_reading(model.plan, of.plan);
   }
   take_rank_memory(model.plan, std::move(memory));
 }
